@@ -1,0 +1,103 @@
+/** The only place where adapters meet: one Redis connection a process for queue, state and worker. */
+import { Redis } from "ioredis";
+import { PawlError } from "../core/errors.ts";
+import { createBullmqStepQueue, type BullmqStepQueue } from "../queue/bullmq-step-queue.ts";
+import { createBullmqStepWorker } from "../queue/bullmq-step-worker.ts";
+import type { LockTimes, StepWorker } from "../queue/step-queue.ts";
+import { runStep } from "../step/step.ts";
+import type { StepDeps } from "../step/work.ts";
+import { redisKeys, type RedisKeys } from "../store/redis-keys.ts";
+import { createRedisRunStore } from "../store/redis-run-store.ts";
+import type { RunStore } from "../store/run-store.ts";
+import type { Clock } from "./clock.ts";
+
+export interface Backbone {
+  readonly redis: Redis;
+  readonly keys: RedisKeys;
+  readonly queue: BullmqStepQueue;
+  readonly store: RunStore;
+  readonly close: () => Promise<void>;
+}
+
+/** Connections are retried for ever by workers: a Redis that restarts must not end the fleet. */
+export function connectRedis(url: string): Redis {
+  const redis = new Redis(url, {
+    maxRetriesPerRequest: null,
+    retryStrategy: (n) => Math.min(1_000, 50 * 2 ** n),
+    reconnectOnError: (error) => (error.message.startsWith("READONLY") ? 1 : false),
+    lazyConnect: true,
+  });
+  // ioredis reports every failed try here; the commands themselves wait or fail.
+  redis.on("error", () => undefined);
+  return redis;
+}
+
+/** Throws PAWL_REDIS_UNREACHABLE when the first connection fails: a start must not hang. */
+export async function connectBackbone(
+  url: string,
+  prefix: string,
+  clock: Clock,
+): Promise<Backbone> {
+  const redis = connectRedis(url);
+  try {
+    await redis.connect();
+  } catch (cause) {
+    redis.disconnect();
+    throw new PawlError("PAWL_REDIS_UNREACHABLE", "cannot connect to Redis at REDIS_URL", { cause });
+  }
+  const keys = redisKeys(prefix);
+  const queue = await createBullmqStepQueue({ redis, prefix, now: clock.now });
+  const store = createRedisRunStore({
+    redis,
+    keys,
+    enqueuer: queue.enqueuer,
+    newOp: clock.newId,
+    now: clock.now,
+  });
+  return {
+    redis,
+    keys,
+    queue,
+    store,
+    async close() {
+      await queue.close();
+      redis.disconnect();
+    },
+  };
+}
+
+export interface WorkerOptions {
+  readonly concurrency: number;
+  readonly locks?: LockTimes;
+}
+
+/** A worker on a backbone: the pipeline of step/step.ts behind one BullMQ worker. */
+export function startWorker(
+  backbone: Backbone,
+  clock: Clock,
+  step: Omit<StepDeps, "store" | "addJob" | "now">,
+  options: WorkerOptions,
+): StepWorker {
+  const deps: StepDeps = {
+    ...step,
+    store: backbone.store,
+    addJob: backbone.queue.add,
+    now: clock.now,
+  };
+  return createBullmqStepWorker({
+    redis: backbone.redis,
+    prefix: backbone.keys.prefix,
+    concurrency: options.concurrency,
+    ...(options.locks === undefined ? {} : { locks: options.locks }),
+    random: clock.random,
+    process: async (job, signal) => {
+      try {
+        await runStep(deps, job, signal);
+      } catch (error) {
+        step.log.fault(job, error);
+        throw error;
+      }
+    },
+    onError: (error) => step.log.fault({ runId: "-", step: 0 }, error),
+  });
+}

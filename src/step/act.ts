@@ -1,0 +1,179 @@
+/**
+ * Act, record, verify: exactly one call. A write's intent is on disk before its handler starts, under a
+ * key that is the same after a crash, so its outcome can be asked for instead of being guessed.
+ */
+import { idempotencyKey, digest } from "../core/call-key.ts";
+import type { PreparedCall } from "../core/check.ts";
+import { msLeft, timeExceeded } from "../core/budget.ts";
+import { messageOf } from "../core/errors.ts";
+import { afterCall } from "../core/progress.ts";
+import { stop } from "../core/stop.ts";
+import { verify } from "../core/verify.ts";
+import { readResult, runCall, type CallResult } from "../tools/run-call.ts";
+import type { Tool, ToolContext } from "../tools/tool.ts";
+import { journal } from "./ask-model.ts";
+import { end, finish, type Finished } from "./finish.ts";
+import { record, type StepDeps, type Work } from "./work.ts";
+
+/** Results up to this many characters of JSON stand in the journal; longer ones under their own key. */
+const INLINE_RESULT_CHARS = 8_000;
+const PREVIEW_CHARS = 2_000;
+
+export async function act(deps: StepDeps, work: Work, call: PreparedCall): Promise<Finished> {
+  const tool = work.agent.tools.get(call.tool.name) as Tool;
+  const wasIntended = work.state.turn?.intended?.callId === call.id;
+  const effectKey = tool.effect === "write" ? idempotencyKey(work.state.id, call.key) : null;
+  if (effectKey !== null && !wasIntended) {
+    const { id: callId, key, args } = call;
+    const intent = { callId, tool: tool.name, key, args, idempotencyKey: effectKey };
+    record(work, deps.now(), { type: "intended", ...intent });
+    if ((await journal(deps, work)) === "conflict") return "conflict";
+  }
+  await deps.reach?.("before_act", work.job);
+  const startedAt = deps.now();
+  const result = await perform(deps, work, call, tool, effectKey, wasIntended);
+  if (result === "late") return finishLate(deps, work);
+  await deps.reach?.("after_act", work.job);
+  await recordResult(deps, work, call, result, effectKey, startedAt);
+  return result.outcome === "succeeded"
+    ? verifyAndFinish(deps, work, call, result)
+    : finishFailed(deps, work, tool, result);
+}
+
+async function perform(
+  deps: StepDeps,
+  work: Work,
+  call: PreparedCall,
+  tool: Tool,
+  effectKey: string | null,
+  wasIntended: boolean,
+): Promise<CallResult | "late"> {
+  const left = msLeft(work.state, deps.now());
+  const limit = new AbortController();
+  const timer = left === null ? null : setTimeout(() => limit.abort(), Math.max(0, left));
+  const context: ToolContext = {
+    runId: work.state.id,
+    step: work.state.step,
+    ticketId: work.state.ticket.id,
+    customerId: work.state.ticket.customer?.id ?? null,
+    idempotencyKey: effectKey,
+    signal: AbortSignal.any([work.signal, limit.signal]),
+  };
+  try {
+    // The crash came after the intent: the effect may have happened, so its books are asked first.
+    const earlier = wasIntended ? await lookUp(tool, context) : null;
+    if (earlier !== null && earlier !== "absent") return earlier;
+    const result = await runCall(tool, call.args, context);
+    return result.outcome === "unknown" ? await settle(tool, context, result) : result;
+  } catch (error) {
+    work.signal.throwIfAborted();
+    if (limit.signal.aborted) return "late";
+    throw error;
+  } finally {
+    if (timer !== null) clearTimeout(timer);
+  }
+}
+
+/** What the outside's books say of this effect; null where the tool cannot ask. */
+async function lookUp(tool: Tool, context: ToolContext): Promise<CallResult | "absent" | null> {
+  if (tool.lookup === null || context.idempotencyKey === null) return null;
+  try {
+    const answer = await tool.lookup(context.idempotencyKey, context);
+    return answer.found ? readResult(tool, answer.result, 0) : "absent";
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return { outcome: "unknown", message: `the lookup failed: ${messageOf(error)}`, runs: 0 };
+  }
+}
+
+/** An unknown outcome is settled by the books, never by a second try. */
+async function settle(tool: Tool, context: ToolContext, unknown: CallResult): Promise<CallResult> {
+  const seen = await lookUp(tool, context);
+  if (seen === null) return unknown;
+  if (seen !== "absent") return { ...seen, runs: unknown.runs };
+  const message = "the effect did not happen";
+  return { outcome: "failed", unavailable: false, message, runs: unknown.runs };
+}
+
+async function recordResult(
+  deps: StepDeps,
+  work: Work,
+  call: PreparedCall,
+  result: CallResult,
+  effectKey: string | null,
+  startedAt: number,
+): Promise<void> {
+  const at = deps.now();
+  const common = {
+    type: "called" as const,
+    callId: call.id,
+    tool: call.tool.name,
+    effect: call.tool.effect,
+    key: call.key,
+    args: call.args,
+    outcome: result.outcome,
+    handlerRuns: result.runs,
+    ...(effectKey === null ? {} : { idempotencyKey: effectKey }),
+    ms: { decide: 0, act: at - startedAt, total: at - work.startedAt },
+  };
+  if (result.outcome !== "succeeded") {
+    const error = { code: "tool_execution_failed", message: result.message };
+    record(work, at, { ...common, error });
+    return;
+  }
+  const text = JSON.stringify(result.value);
+  if (text.length <= INLINE_RESULT_CHARS) {
+    record(work, at, { ...common, result: result.value, digest: digest(text) });
+    return;
+  }
+  // Stored before the save that refers to it; a crash in between leaves a key that is written again.
+  await deps.store.putResult(work.state.id, call.id, text);
+  const preview = text.slice(0, PREVIEW_CHARS).replace(/[\uD800-\uDBFF]$/, "");
+  const ref = { bytes: Buffer.byteLength(text), preview };
+  record(work, at, { ...common, ref, digest: digest(text) });
+}
+
+async function verifyAndFinish(
+  deps: StepDeps,
+  work: Work,
+  call: PreparedCall,
+  result: Extract<CallResult, { outcome: "succeeded" }>,
+): Promise<Finished> {
+  const at = deps.now();
+  const { verdict, why, facts, question } = verify(work.state, call.tool, {
+    callId: call.id,
+    step: work.state.step,
+    args: call.args,
+    expected: call.expected,
+    result: result.value,
+    at,
+  });
+  const seen = { callId: call.id, verdict, why: [...why], facts: [...facts], question };
+  record(work, at, { type: "verified", ...seen });
+  const after = afterCall(work.state, work.agent);
+  if (after.contradiction !== null) {
+    record(work, at, { type: "contradicted", evidence: after.contradiction });
+  }
+  return finish(deps, work, after.stop);
+}
+
+async function finishFailed(
+  deps: StepDeps,
+  work: Work,
+  tool: Tool,
+  result: Exclude<CallResult, { outcome: "succeeded" }>,
+): Promise<Finished> {
+  if (result.outcome === "unknown") {
+    const detail = `${tool.name}: ${result.message}, and nobody can say whether it happened`;
+    return end(deps, work, { stop: stop("handoff", "effect_unknown", detail) });
+  }
+  if (tool.required && result.unavailable) {
+    const detail = `${tool.name} is required and did not answer: ${result.message}`;
+    return end(deps, work, { stop: stop("handoff", "required_tool_unavailable", detail) });
+  }
+  return finish(deps, work, afterCall(work.state, work.agent).stop);
+}
+
+function finishLate(deps: StepDeps, work: Work): Promise<Finished> {
+  return end(deps, work, { stop: timeExceeded(work.state) });
+}

@@ -1,0 +1,81 @@
+/**
+ * The end of a step: what is left unexecuted is said, the step is counted off, a stop becomes an end,
+ * and one fenced write makes all of it true together with the next job.
+ */
+import { exhausted } from "../core/budget.ts";
+import { outcomeOf, type HandoffText } from "../core/outcome.ts";
+import type { Outcome } from "../core/run-state.ts";
+import type { Reason, Stop, TerminalStatus } from "../core/stop.ts";
+import { record, type StepDeps, type Work } from "./work.ts";
+
+/** conflict: another worker or a newer message was first; load again, drop the work, add nothing. */
+export type Finished = "saved" | "conflict";
+
+export interface Ending {
+  readonly stop: Stop;
+  readonly text?: HandoffText;
+  readonly earlierStep?: number | undefined;
+}
+
+/** Ends the step; the run goes on unless a stop was found or a limit forbids it. */
+export async function finish(
+  deps: StepDeps,
+  work: Work,
+  found: Stop | null = null,
+  options: { readonly isOutward?: boolean } = {},
+): Promise<Finished> {
+  const hasDecided = work.state.turn !== null;
+  const limit = hasDecided && work.state.waiting === null ? exhausted(work.state, deps.now()) : null;
+  // A stop found by the check of the reply ends the run there; limits are looked at only otherwise.
+  const last = found ?? limit;
+  if (last !== null) return end(deps, work, { stop: last });
+  if (hasDecided) record(work, deps.now(), { type: "step_ended", ms: deps.now() - work.startedAt });
+  return save(deps, work, options.isOutward === true);
+}
+
+export function finishWithStop(deps: StepDeps, work: Work, found: Stop): Promise<Finished> {
+  return end(deps, work, { stop: found });
+}
+
+/** Ends the run with a handoff or a stop and its report. */
+export async function end(deps: StepDeps, work: Work, ending: Ending): Promise<Finished> {
+  const { stop: found } = ending;
+  const outcome = outcomeOf(work.state, found, work.agent, ending.text);
+  return endWith(deps, work, found, outcome, ending.earlierStep ?? null);
+}
+
+export async function endWith(
+  deps: StepDeps,
+  work: Work,
+  found: { readonly status: TerminalStatus; readonly reason: Reason; readonly detail: string },
+  outcome: Outcome,
+  earlierStep: number | null = null,
+): Promise<Finished> {
+  const rest = [...(work.state.turn?.calls.slice(1) ?? []), ...work.state.kept];
+  const ambiguous = found.reason === "ambiguous_terminal_calls" ? work.state.turn?.calls : undefined;
+  const left = ambiguous ?? rest;
+  if (left.length > 0) {
+    const why = `the run ended: ${found.status}/${found.reason}`;
+    record(work, deps.now(), { type: "not_executed", calls: [...left], why });
+  }
+  const { status, reason, detail } = found;
+  record(work, deps.now(), { type: "ended", status, reason, detail, earlierStep, outcome });
+  const leaves = work.events.some((event) => event.type === "sent");
+  return save(deps, work, leaves);
+}
+
+async function save(deps: StepDeps, work: Work, isOutward: boolean): Promise<Finished> {
+  await deps.reach?.("before_save", work.job);
+  const written = await deps.store.save(work.fence, {
+    state: work.state,
+    events: work.events,
+    heard: work.heard,
+    onlyIfHeardAll: isOutward,
+    previousStatus: work.savedStatus,
+  });
+  if (written !== "applied") return "conflict";
+  await deps.reach?.("after_save", work.job);
+  deps.log.step(work.state, work.events);
+  await deps.reach?.("after_enqueue", work.job);
+  return "saved";
+}

@@ -1,0 +1,143 @@
+/**
+ * One step, readable top to bottom: load → observe → next → decide → check → permit → act → record →
+ * verify → save and enqueue. Whatever dies, the same job comes again and goes on at the first thing
+ * that is not on disk. A step makes exactly one action.
+ */
+import { PawlError, unreachable } from "../core/errors.ts";
+import { parseEvent, parseHappening } from "../core/event.ts";
+import { next, type Plan } from "../core/next.ts";
+import { reduce } from "../core/reduce.ts";
+import { parseRunState } from "../core/run-state.ts";
+import { isTerminal } from "../core/stop.ts";
+import type { Claim } from "../store/run-store.ts";
+import type { StepJob } from "../queue/step-queue.ts";
+import { askModel } from "./ask-model.ts";
+import { finish, finishWithStop, type Finished } from "./finish.ts";
+import { judge } from "./judge.ts";
+import { record, type StepDeps, type Work } from "./work.ts";
+
+/** A reload follows a lost race only; more in a row is a fault that the queue's backoff must slow. */
+const MOST_RELOADS = 5;
+
+/**
+ * Runs the step of a job. Returns when the step is saved, or was saved by somebody else; throws only for
+ * infrastructure faults, after which the job must be tried again.
+ */
+export async function runStep(deps: StepDeps, job: StepJob, signal: AbortSignal): Promise<void> {
+  for (let load = 0; load < MOST_RELOADS; load += 1) {
+    signal.throwIfAborted();
+    const claim = await deps.store.claim(job.runId, job.step);
+    if (claim.kind === "missing" || claim.kind === "ended") return;
+    if (claim.kind === "elsewhere") return goneOn(deps, job, claim.step);
+    const work = await open(deps, job, claim, signal);
+    if (work === null) return;
+    await deps.reach?.("after_load", job);
+    const finished = await advance(deps, work);
+    if (finished === "saved") return;
+  }
+  throw new PawlError("PAWL_STEP_CONFLICT", `step ${job.step} lost ${MOST_RELOADS} races in a row`);
+}
+
+/**
+ * This step is done. Its successor's job is added again before this one completes: after a short
+ * rollback of Redis' AOF the successor may be gone, and nobody else would know.
+ */
+async function goneOn(deps: StepDeps, job: StepJob, step: number): Promise<void> {
+  if (step < job.step) {
+    throw new PawlError("PAWL_STEP_AHEAD", `the run is at step ${step}, the job at ${job.step}`);
+  }
+  const run = await deps.store.read(job.runId);
+  if (run === null || run.parked) return;
+  const { status } = parseRunState(run.json);
+  const isAsleep = status === "waiting" && run.inbox === 0;
+  if (!isTerminal(status) && !isAsleep) await deps.addJob(job.runId, run.step);
+}
+
+/** Folds the step's journal and what has arrived since; null: unreadable, and parked untouched. */
+async function open(
+  deps: StepDeps,
+  job: StepJob,
+  claim: Extract<Claim, { kind: "claimed" }>,
+  signal: AbortSignal,
+): Promise<Work | null> {
+  try {
+    const saved = parseRunState(claim.json);
+    const agent = deps.agentOf(saved.agent.name);
+    if (agent === null) {
+      throw new PawlError("PAWL_AGENT_UNKNOWN", `this worker has no agent ${saved.agent.name}`);
+    }
+    const events = claim.journal.map(parseEvent);
+    const work: Work = {
+      job,
+      agent,
+      fence: claim.fence,
+      signal,
+      savedStatus: saved.status,
+      heard: claim.inbox.length,
+      startedAt: deps.now(),
+      state: events.reduce(reduce, saved),
+      events,
+      journaled: events.length,
+    };
+    if (work.state.status === "queued") record(work, deps.now(), { type: "started" });
+    if (claim.claims > 1) record(work, deps.now(), { type: "resumed", claim: claim.claims });
+    observe(deps, work, claim.inbox);
+    return work;
+  } catch (error) {
+    if (!(error instanceof PawlError) || error.disposition !== "park") throw error;
+    deps.log.fault(job, error);
+    await deps.store.park(claim.fence);
+    return null;
+  }
+}
+
+/** Takes in what happened outside, each once; changes nothing outside. */
+function observe(deps: StepDeps, work: Work, inbox: readonly string[]): void {
+  for (const entry of inbox) {
+    const happening = parseHappening(entry);
+    if (happening === null || work.state.seen.includes(happening.id)) continue;
+    record(work, deps.now(), { type: "observed", happening });
+  }
+}
+
+async function advance(deps: StepDeps, work: Work): Promise<Finished> {
+  const plan: Plan = next(work.state, deps.now());
+  switch (plan.do) {
+    case "nothing":
+      return work.events.length === 0 ? "saved" : finish(deps, work);
+    case "stop":
+      return finishWithStop(deps, work, plan.stop);
+    case "judge":
+      return judge(deps, work, plan.turn);
+    case "take_kept":
+      record(work, deps.now(), {
+        type: "decided",
+        source: "kept",
+        model: null,
+        finish: "tool_calls",
+        text: null,
+        calls: [plan.call],
+        usage: null,
+        moneyMicroUsd: 0,
+        contextTokens: null,
+        ms: 0,
+      });
+      return judgeTurn(deps, work);
+    case "ask": {
+      if (plan.dropped.length > 0) {
+        const why = "the last step runs terminal tools only";
+        record(work, deps.now(), { type: "not_executed", calls: [...plan.dropped], why });
+      }
+      const asked = await askModel(deps, work, plan.offer);
+      return asked === "decided" ? judgeTurn(deps, work) : asked;
+    }
+    default:
+      return unreachable(plan, "plan");
+  }
+}
+
+async function judgeTurn(deps: StepDeps, work: Work): Promise<Finished> {
+  const { turn } = work.state;
+  if (turn === null) throw new Error("a decision was recorded and is gone");
+  return judge(deps, work, turn);
+}

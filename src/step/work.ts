@@ -1,0 +1,72 @@
+/**
+ * The work of one claimed step: the state so far, its events, and which of them are on disk already.
+ * Recording an event is folding it: state and journal cannot drift apart.
+ */
+import type { AgentPack } from "../agents/agent.ts";
+import type { Event } from "../core/event.ts";
+import { reduce } from "../core/reduce.ts";
+import type { RunState } from "../core/run-state.ts";
+import type { Status } from "../core/stop.ts";
+import type { Policy } from "../policy/policy.ts";
+import type { Provider } from "../providers/provider.ts";
+import type { Fence, RunStore } from "../store/run-store.ts";
+import type { StepJob } from "../queue/step-queue.ts";
+
+/** Named places where tests let a worker die, freeze or hear something; see cases/crash-points.ts. */
+export type CrashPoint =
+  | "after_load"
+  | "after_reserve"
+  | "after_decide"
+  | "after_journal"
+  | "before_act"
+  | "after_act"
+  | "before_save"
+  | "after_save"
+  | "after_enqueue";
+
+export interface StepDeps {
+  readonly store: RunStore;
+  /** Adds the job of a step: only for a job that finds its own step already done. */
+  readonly addJob: (runId: string, step: number) => Promise<void>;
+  readonly agentOf: (name: string) => AgentPack | null;
+  readonly provider: Provider;
+  /** Replaces the agent's own policy; for policies configured from outside. */
+  readonly policy?: Policy;
+  /** ms since epoch. */
+  readonly now: () => number;
+  readonly log: StepLog;
+  /** Absent in production: a point then costs one comparison. */
+  readonly reach?: (point: CrashPoint, job: StepJob) => Promise<void>;
+}
+
+/** What the step tells its log; redaction is the logger's. */
+export interface StepLog {
+  readonly step: (state: RunState, events: readonly Event[]) => void;
+  readonly fault: (job: StepJob, error: unknown) => void;
+}
+
+export interface Work {
+  readonly job: StepJob;
+  readonly agent: AgentPack;
+  readonly fence: Fence;
+  readonly signal: AbortSignal;
+  /** The status under which the store has the run indexed. */
+  readonly savedStatus: Status;
+  /** Inbox entries taken in. */
+  readonly heard: number;
+  readonly startedAt: number;
+  state: RunState;
+  readonly events: Event[];
+  /** How many of the events are in the step's journal already. */
+  journaled: number;
+}
+
+type WithoutBase<T> = T extends Event ? Omit<T, "at" | "step"> : never;
+/** An event without time and step, which the work gives it. */
+export type NewEvent = WithoutBase<Event>;
+
+export function record(work: Work, at: number, event: NewEvent): void {
+  const full = { ...event, at, step: work.state.step } as Event;
+  work.state = reduce(work.state, full);
+  work.events.push(full);
+}

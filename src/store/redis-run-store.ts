@@ -1,0 +1,235 @@
+/**
+ * The run store on Redis. A run is one hash, one list of journal lines, one inbox; every change is one
+ * Lua script that compares the revision first. Nothing here decides anything: it only makes true or not.
+ */
+import type { Redis } from "ioredis";
+import type { Event } from "../core/event.ts";
+import { isTerminal } from "../core/stop.ts";
+import type { RedisKeys } from "./redis-keys.ts";
+import { defineScript } from "./redis-script.ts";
+import type {
+  Claim,
+  Fence,
+  NewRun,
+  Posted,
+  RunFilter,
+  RunStore,
+  Save,
+  StepEnqueuer,
+  StoredRun,
+  Written,
+} from "./run-store.ts";
+
+/** More than any conversation brings while one step runs; a flood is refused, not stored. */
+const MOST_INBOX_ENTRIES = 1_000;
+/** Runs looked at for one page of a filtered list: bounds the work of `list --agent`. */
+const LIST_SCAN = 10_000;
+const LIST_PAGE = 200;
+
+export interface RedisRunStoreDeps {
+  readonly redis: Redis;
+  readonly keys: RedisKeys;
+  readonly enqueuer: StepEnqueuer;
+  /** Unique for every write, so that a resent script knows itself. */
+  readonly newOp: () => string;
+  readonly now: () => number;
+}
+
+export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
+  const { redis, keys, enqueuer, newOp, now } = deps;
+  const composed = enqueuer.lua ?? "";
+  const create = defineScript(redis, "create", composed);
+  const save = defineScript(redis, "save", composed);
+  const claim = defineScript(redis, "claim");
+  const journal = defineScript(redis, "journal");
+  const post = defineScript(redis, "post");
+  const park = defineScript(redis, "park");
+  const queueKeys = enqueuer.lua === null ? [] : enqueuer.keys;
+  const queueArgv = async (runId: string, step: number): Promise<readonly (string | Buffer)[]> =>
+    enqueuer.lua === null ? [] : enqueuer.argv(runId, step);
+
+  return {
+    async create({ runId, ticketId, state, events }: NewRun) {
+      const { status, createdAt } = state;
+      const made = await create(
+        [
+          keys.run(runId),
+          keys.events(runId),
+          keys.all,
+          keys.live,
+          keys.byStatus(status),
+          keys.byTicket(ticketId),
+          ...queueKeys,
+        ],
+        [
+          newOp(),
+          JSON.stringify(state),
+          createdAt,
+          runId,
+          status,
+          events.length,
+          ...events.map(lineOf),
+          ...(await queueArgv(runId, 1)),
+        ],
+      );
+      if (made === 1 && enqueuer.lua === null) await enqueuer.add(runId, 1);
+      return made === 1;
+    },
+
+    async claim(runId, step): Promise<Claim> {
+      const reply = await claim([keys.run(runId), keys.inbox(runId)], [newOp(), step]);
+      const [kind, rev, claims, json, lines, ...inbox] = reply as [string, ...string[]];
+      if (kind === "missing" || kind === "ended") return { kind };
+      if (kind === "elsewhere") return { kind, step: Number(rev) };
+      return {
+        kind: "claimed",
+        fence: { runId, step, rev: Number(rev) },
+        claims: Number(claims),
+        json: json ?? "",
+        journal: splitLines(lines ?? ""),
+        inbox,
+      };
+    },
+
+    async journal(fence, events) {
+      const lines = events.map((event) => `${lineOf(event)}\n`).join("");
+      return written(fence, await journal([keys.run(fence.runId)], [newOp(), fence.rev, lines]));
+    },
+
+    async save(fence: Fence, change: Save): Promise<Written> {
+      const { state, events } = change;
+      const { runId } = fence;
+      const hasEnded = isTerminal(state.status);
+      const wantsNext = !hasEnded && state.status !== "waiting";
+      const reply = await save(
+        [
+          keys.run(runId),
+          keys.events(runId),
+          keys.inbox(runId),
+          keys.live,
+          keys.byStatus(change.previousStatus),
+          keys.byStatus(state.status),
+          ...queueKeys,
+        ],
+        [
+          newOp(),
+          fence.rev,
+          JSON.stringify(state),
+          state.step,
+          hasEnded ? 1 : 0,
+          wantsNext ? 1 : 0,
+          change.heard,
+          change.onlyIfHeardAll ? 1 : 0,
+          now(),
+          runId,
+          state.createdAt,
+          events.length,
+          ...events.map(lineOf),
+          ...(hasEnded ? [] : await queueArgv(runId, state.step)),
+        ],
+      );
+      if (reply === 3) return "inbox_changed";
+      // A crash between the two writes leaves a run without a job: the sweeper's case.
+      if (reply === 4) await enqueuer.add(runId, state.step);
+      return written(fence, reply);
+    },
+
+    async post(runId, happening): Promise<Posted> {
+      const entry = JSON.stringify(happening);
+      const step = await post([keys.run(runId), keys.inbox(runId)], [entry, MOST_INBOX_ENTRIES]);
+      if (step === -1) return "missing";
+      if (step === -2) return "full";
+      if (step === 0) return "ended";
+      // An id that exists already is the job that will take this in; a save in between adds the next.
+      await enqueuer.add(runId, Number(step));
+      return "posted";
+    },
+
+    read: (runId) => readRun(redis, keys, runId),
+
+    events: (runId, from = 0) => redis.lrange(keys.events(runId), from, -1),
+
+    async putResult(runId, callId, text) {
+      await redis.set(keys.result(runId, callId), text);
+    },
+
+    result: (runId, callId) => redis.get(keys.result(runId, callId)),
+
+    list: (filter) => listRuns(redis, keys, filter),
+
+    idle: (beforeMs, limit) =>
+      redis.zrange(keys.live, "-inf", `(${beforeMs}`, "BYSCORE", "LIMIT", 0, limit),
+
+    async park(fence) {
+      const target = [keys.run(fence.runId), keys.live, keys.byStatus("failed")];
+      return written(fence, await park(target, [newOp(), fence.rev, fence.runId, now()]));
+    },
+  };
+}
+
+function written(fence: Fence, reply: unknown): Written {
+  if (reply === 0) return "conflict";
+  fence.rev += 1;
+  return "applied";
+}
+
+function lineOf(event: Event): string {
+  return JSON.stringify(event);
+}
+
+function splitLines(text: string): string[] {
+  return text === "" ? [] : text.trimEnd().split("\n");
+}
+
+async function readRun(redis: Redis, keys: RedisKeys, id: string): Promise<StoredRun | null> {
+  const [rev, step, json, journal, parked] = await redis.hmget(
+    keys.run(id),
+    "rev",
+    "step",
+    "json",
+    "journal",
+    "parked",
+  );
+  if (rev === null || rev === undefined) return null;
+  return {
+    id,
+    json: json ?? "",
+    rev: Number(rev),
+    step: Number(step),
+    inbox: await redis.llen(keys.inbox(id)),
+    journal: splitLines(journal ?? ""),
+    parked: parked !== null && parked !== undefined,
+  };
+}
+
+async function listRuns(redis: Redis, keys: RedisKeys, filter: RunFilter): Promise<StoredRun[]> {
+  const index =
+    filter.ticketId !== undefined
+      ? keys.byTicket(filter.ticketId)
+      : filter.status === undefined
+        ? keys.all
+        : keys.byStatus(filter.status);
+  const found: StoredRun[] = [];
+  for (let from = 0; from < LIST_SCAN && found.length < filter.limit; from += LIST_PAGE) {
+    const ids = await redis.zrevrange(index, from, from + LIST_PAGE - 1);
+    for (const id of ids) {
+      const run = await readRun(redis, keys, id);
+      if (run !== null && fits(run, filter) && found.length < filter.limit) found.push(run);
+    }
+    if (ids.length < LIST_PAGE) break;
+  }
+  return found;
+}
+
+/** A run that cannot be read is listed rather than hidden, unless a filter needs to read it. */
+function fits(run: StoredRun, filter: RunFilter): boolean {
+  if (filter.agent === undefined && filter.status === undefined) return true;
+  try {
+    const { agent, status } = JSON.parse(run.json) as { agent: { name: string }; status: string };
+    const shown = run.parked ? "failed" : status;
+    const isAgent = filter.agent === undefined || agent.name === filter.agent;
+    return isAgent && (filter.status === undefined || shown === filter.status);
+  } catch {
+    return filter.agent === undefined && filter.status === "failed";
+  }
+}

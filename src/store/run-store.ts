@@ -1,0 +1,105 @@
+/**
+ * The contract of the run store: a snapshot, the journal, this step's journal, the inbox. Every write
+ * states the revision it expects, so a stale worker changes nothing; every write of ours that a client
+ * sends again after a reconnect is recognised by its operation id.
+ */
+import type { Event, Happening } from "../core/event.ts";
+import type { RunState } from "../core/run-state.ts";
+import type { Status } from "../core/stop.ts";
+
+/** Makes the job of a run's step, in the same atomic write where the queue can lend its script. */
+export interface StepEnqueuer {
+  /** Lua `local function enqueue(KEYS, ARGV) … end`; null: jobs are added apart, after the write. */
+  readonly lua: string | null;
+  readonly keys: readonly string[];
+  readonly argv: (runId: string, step: number) => Promise<readonly (string | Buffer)[]>;
+  readonly add: (runId: string, step: number) => Promise<void>;
+}
+
+export interface NewRun {
+  readonly runId: string;
+  readonly ticketId: string;
+  readonly state: RunState;
+  readonly events: readonly Event[];
+}
+
+/** What a worker holds while it works on a step; `rev` moves with every write. */
+export interface Fence {
+  readonly runId: string;
+  readonly step: number;
+  rev: number;
+}
+
+export type Claim =
+  | {
+      readonly kind: "claimed";
+      readonly fence: Fence;
+      /** How often this step has been claimed, this time included: more than 1 is a resume. */
+      readonly claims: number;
+      /** Snapshot text as stored; parsing is the caller's, who must park what cannot be read. */
+      readonly json: string;
+      /** What earlier claims of this step have journaled, a line each. */
+      readonly journal: readonly string[];
+      readonly inbox: readonly string[];
+    }
+  | { readonly kind: "missing" }
+  | { readonly kind: "ended" }
+  | { readonly kind: "elsewhere"; readonly step: number };
+
+/** applied: also when it was our own earlier sending. inbox_changed: somebody wrote meanwhile. */
+export type Written = "applied" | "conflict" | "inbox_changed";
+
+export interface Save {
+  readonly state: RunState;
+  /** Every event of this step, the already journaled ones too, in order. */
+  readonly events: readonly Event[];
+  /** Inbox entries that this state has taken in. */
+  readonly heard: number;
+  /** A message leaves with this save: refuse it if the inbox holds more than was taken in. */
+  readonly onlyIfHeardAll: boolean;
+  readonly previousStatus: Status;
+}
+
+/** full: the inbox holds as much as any run may be told at once. */
+export type Posted = "posted" | "ended" | "missing" | "full";
+
+export interface RunFilter {
+  readonly status?: Status | undefined;
+  readonly agent?: string | undefined;
+  readonly ticketId?: string | undefined;
+  readonly limit: number;
+}
+
+/** A run as the store holds it, for reading only. */
+export interface StoredRun {
+  readonly id: string;
+  readonly json: string;
+  readonly rev: number;
+  readonly step: number;
+  readonly inbox: number;
+  readonly journal: readonly string[];
+  /** Ended as failed/unreadable_state without touching its snapshot. */
+  readonly parked: boolean;
+}
+
+export interface RunStore {
+  /** Run record and first job together, or nothing. False: this run id exists already. */
+  readonly create: (run: NewRun) => Promise<boolean>;
+  readonly claim: (runId: string, step: number) => Promise<Claim>;
+  /** Appends to the step's journal: a decision is on disk before anything acts on it. */
+  readonly journal: (fence: Fence, events: readonly Event[]) => Promise<Written>;
+  readonly save: (fence: Fence, save: Save) => Promise<Written>;
+  /** Adds to the inbox and wakes the run. */
+  readonly post: (runId: string, happening: Happening) => Promise<Posted>;
+  readonly read: (runId: string) => Promise<StoredRun | null>;
+  /** Journal lines from an index on (0 is the first). */
+  readonly events: (runId: string, from?: number) => Promise<readonly string[]>;
+  readonly putResult: (runId: string, callId: string, text: string) => Promise<void>;
+  readonly result: (runId: string, callId: string) => Promise<string | null>;
+  /** Newest first. */
+  readonly list: (filter: RunFilter) => Promise<readonly StoredRun[]>;
+  /** Ids of unfinished runs last saved before a time (ms), oldest first. */
+  readonly idle: (beforeMs: number, limit: number) => Promise<readonly string[]>;
+  /** Ends a run that cannot be read, leaving its snapshot and journal untouched. */
+  readonly park: (fence: Fence) => Promise<Written>;
+}
