@@ -56,11 +56,13 @@ export function defineAgent(definition: AgentDefinition): AgentPack {
   return agent;
 }
 
+const APPROVAL = /^request_[a-z0-9_]+_approval$/;
+
 function terminalsOf(definition: AgentDefinition) {
   const names = definition.terminals ?? [...TERMINAL_KINDS.keys()];
   return new Map(
     names.map((name) => {
-      const kind = TERMINAL_KINDS.get(name);
+      const kind = TERMINAL_KINDS.get(name) ?? (APPROVAL.test(name) ? "approval" : undefined);
       if (kind !== undefined) return [name, kind] as const;
       throw new PawlError("PAWL_AGENT_INVALID", `agent ${definition.name}: no terminal ${name}`, {
         path: `terminals/${name}`,

@@ -1,11 +1,18 @@
 /** The only place where adapters meet: one Redis connection a process for queue, state and worker. */
 import { Redis } from "ioredis";
+import type { AgentPack } from "../agents/agent.ts";
+import { deliveryAgent } from "../agents/delivery/agent.ts";
+import { parseCase } from "../cases/case.ts";
+import { createRedisWorldBooks } from "../cases/redis-world-books.ts";
+import { SCRIPTED, scriptedAgent, scriptedModel } from "../cases/scripted-mind.ts";
+import type { WorldBooks } from "../cases/world.ts";
 import { PawlError } from "../core/errors.ts";
+import { createScriptedProvider } from "../providers/scripted-provider.ts";
 import { createBullmqStepQueue, type BullmqStepQueue } from "../queue/bullmq-step-queue.ts";
 import { createBullmqStepWorker } from "../queue/bullmq-step-worker.ts";
 import type { LockTimes, StepWorker } from "../queue/step-queue.ts";
 import { runStep } from "../step/step.ts";
-import type { StepDeps } from "../step/work.ts";
+import type { Mind, StepDeps } from "../step/work.ts";
 import { redisKeys, type RedisKeys } from "../store/redis-keys.ts";
 import { createRedisRunStore } from "../store/redis-run-store.ts";
 import type { RunStore } from "../store/run-store.ts";
@@ -20,10 +27,10 @@ export interface Backbone {
 }
 
 /** Connections are retried for ever by workers: a Redis that restarts must not end the fleet. */
-export function connectRedis(url: string): Redis {
+export function connectRedis(url: string, options: { readonly once?: boolean } = {}): Redis {
   const redis = new Redis(url, {
     maxRetriesPerRequest: null,
-    retryStrategy: (n) => Math.min(1_000, 50 * 2 ** n),
+    retryStrategy: (n) => (options.once === true ? null : Math.min(1_000, 50 * 2 ** n)),
     reconnectOnError: (error) => (error.message.startsWith("READONLY") ? 1 : false),
     lazyConnect: true,
   });
@@ -66,6 +73,46 @@ export async function connectBackbone(
   };
 }
 
+/** The agents of this installation, by name. A new domain is one folder and one line here. */
+export function agentPacks(): ReadonlyMap<string, AgentPack> {
+  return new Map([deliveryAgent()].map((pack) => [pack.name, pack]));
+}
+
+/**
+ * The mind of a run: scripted runs bring their own outside with them, in Redis, so that any worker can go
+ * on with them. Kept for the last runs only; a run's case never changes.
+ */
+export function scriptedResolver(
+  backbone: Backbone,
+  packs: ReadonlyMap<string, AgentPack>,
+): StepDeps["resolve"] {
+  const books = worldBooks(backbone);
+  const minds = new Map<string, Mind>();
+  return async (state) => {
+    const known = minds.get(state.id);
+    if (known !== undefined) return known;
+    if (!state.agent.version.endsWith(SCRIPTED)) return null;
+    const text = await books.load(state.id);
+    if (text === null) return null;
+    const file = parseCase(text);
+    const { model, source } = scriptedModel(file, books);
+    const mind = {
+      agent: scriptedAgent(file, packs, books),
+      provider: createScriptedProvider(model, source),
+    };
+    if (minds.size >= MOST_MINDS) minds.delete(minds.keys().next().value ?? "");
+    minds.set(state.id, mind);
+    return mind;
+  };
+}
+
+export function worldBooks(backbone: Backbone): WorldBooks {
+  return createRedisWorldBooks(backbone.redis, backbone.keys.prefix);
+}
+
+/** Scripted runs a process remembers at once. */
+const MOST_MINDS = 500;
+
 export interface WorkerOptions {
   readonly concurrency: number;
   readonly locks?: LockTimes;
@@ -75,7 +122,7 @@ export interface WorkerOptions {
 export function startWorker(
   backbone: Backbone,
   clock: Clock,
-  step: Omit<StepDeps, "store" | "addJob" | "now">,
+  step: Omit<StepDeps, "store" | "addJob" | "now"> & { readonly jobDone?: () => void },
   options: WorkerOptions,
 ): StepWorker {
   const deps: StepDeps = {
@@ -96,6 +143,8 @@ export function startWorker(
       } catch (error) {
         step.log.fault(job, error);
         throw error;
+      } finally {
+        step.jobDone?.();
       }
     },
     onError: (error) => step.log.fault({ runId: "-", step: 0 }, error),

@@ -93,7 +93,10 @@ export function reserve(state: RunState, inputTokens: number, price: Price | nul
     return { ok: false, stop: stop("budget_exhausted", "tokens_exceeded", detail) };
   }
   const outputCap = Math.min(OUTPUT_CAP_TOKENS, byMoney ?? Infinity, byTokens ?? Infinity);
-  const worst: Usage = { input: inputTokens, cached: 0, cacheWrite: 0, output: outputCap, reasoning: 0 };
+  // Who knows which tokens the server will write to its cache: at worst all, where that is dearer.
+  const isWriteDearer = price !== null && price.cacheWriteMicroUsdPerMTok > price.inputMicroUsdPerMTok;
+  const cacheWrite = isWriteDearer ? inputTokens : 0;
+  const worst: Usage = { input: inputTokens, cached: 0, cacheWrite, output: outputCap, reasoning: 0 };
   return {
     ok: true,
     outputCap,

@@ -58,7 +58,8 @@ export class PawlError extends Error {
 export function messageOf(thrown: unknown, maxLength = 300): string {
   let text: string;
   try {
-    text = thrown instanceof Error ? thrown.message : String(thrown);
+    // Some libraries put an object where the message belongs.
+    text = String(thrown instanceof Error ? thrown.message : thrown);
   } catch {
     text = "a value that cannot be shown";
   }

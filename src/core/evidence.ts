@@ -18,13 +18,14 @@ export type AnswerReading =
   | { readonly ok: true; readonly message: string; readonly claims: readonly SupportedClaim[] }
   | { readonly ok: false; readonly unsupported: readonly string[] };
 
-const TEMPLATE = /\{\{\s*([^{}]+?)\s*\}\}/g;
+/** One class and no more: `\s*` beside it would backtrack for seconds over a long run of spaces. */
+const TEMPLATE = /\{\{([^{}]+)\}\}/g;
 
 /** Replaces `{{KEY}}` by the newest value of that fact; a key without a fact stays as it is. */
 export function renderTemplate(text: string, state: RunState): { text: string; used: Fact[] } {
   const used: Fact[] = [];
   const rendered = text.replaceAll(TEMPLATE, (whole, key: string) => {
-    const fact = newestFact(state, key);
+    const fact = newestFact(state, key.trim());
     if (fact === null) return whole;
     used.push(fact);
     return typeof fact.value === "string" ? fact.value : JSON.stringify(fact.value);

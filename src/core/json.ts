@@ -21,7 +21,12 @@ export type JsonReading =
 
 /** Takes any value; returns it as JSON, or the pointer and kind of the first thing that is not JSON. */
 export function readJson(value: unknown): JsonReading {
-  return read(value, "", new Set(), 0);
+  try {
+    return read(value, "", new Set(), 0);
+  } catch {
+    // A getter or a proxy of somebody else's object threw: a bad value, not a fault of ours.
+    return refuse("", "a value that throws when it is read");
+  }
 }
 
 function read(value: unknown, path: string, above: Set<object>, depth: number): JsonReading {
@@ -67,6 +72,8 @@ function readObject(
 ): JsonReading {
   const entries: [string, Json][] = [];
   for (const [key, inner] of Object.entries(record)) {
+    // The schemas drop this name when they read the journal again: replay would differ.
+    if (key === "__proto__") return refuse(`${path}/__proto__`, "a name that is not allowed");
     const item = read(inner, `${path}/${escapePointer(key)}`, above, depth + 1);
     if (!item.ok) return item;
     entries.push([key, item.value]);

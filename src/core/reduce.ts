@@ -32,7 +32,10 @@ export function cut(text: string, maxChars: number): string {
 
 /** The state before its first event is null; any other first event is unreadable. */
 export function reduce(state: RunState | null, event: Event): RunState {
-  if (event.type === "accepted") return accepted(event);
+  if (event.type === "accepted" && state === null) return accepted(event);
+  if (event.type === "accepted") {
+    throw new PawlError("PAWL_EVENT_UNREADABLE", "a journal accepts its run once");
+  }
   if (state === null) {
     throw new PawlError("PAWL_EVENT_UNREADABLE", `a journal cannot begin with ${event.type}`);
   }
@@ -128,6 +131,7 @@ function accepted(event: EventOf<"accepted">): RunState {
     kept: [],
     turn: null,
     nextCall: 1,
+    modelTurns: 0,
     streaks: {
       noProgress: 0,
       refused: 0,
@@ -230,6 +234,7 @@ function decided(state: RunState, event: EventOf<"decided">): RunState {
     reserved: isModel ? null : state.reserved,
     kept: isModel ? state.kept : state.kept.slice(1),
     nextCall: isModel ? state.nextCall + event.calls.length : state.nextCall,
+    modelTurns: isModel ? state.modelTurns + 1 : state.modelTurns,
     turn: {
       source: event.source,
       finish: event.finish,

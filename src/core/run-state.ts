@@ -39,6 +39,15 @@ export const DEFAULT_LIMITS: Limits = {
   retryAfterMaxMs: 600_000,
 };
 
+/** The limits of an agent with some of them replaced; a name left out keeps the agent's. */
+export function limitsWith(
+  limits: Limits,
+  given: { readonly [K in keyof Limits]?: Limits[K] | undefined } | undefined,
+): Limits {
+  const named = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
+  return { ...limits, ...(Object.fromEntries(named) as Partial<Limits>) };
+}
+
 export const factSchema = z.strictObject({
   id: z.string(),
   key: z.string(),
@@ -214,6 +223,8 @@ export const runStateSchema = z.strictObject({
   kept: z.array(replyCallSchema),
   turn: turnSchema.nullable(),
   nextCall: z.int().min(1),
+  /** Decisions that came from a model call (kept calls are decisions without one). */
+  modelTurns: z.int().min(0),
   streaks: z.strictObject({
     noProgress: z.int(),
     refused: z.int(),

@@ -7,7 +7,7 @@ import { PawlError } from "../core/errors.ts";
 import type { Event } from "../core/event.ts";
 import { kindOf } from "../core/json.ts";
 import { replay } from "../core/reduce.ts";
-import type { Limits } from "../core/run-state.ts";
+import { limitsWith, type Limits } from "../core/run-state.ts";
 import { postconditionQuestions } from "../core/terminal.ts";
 import { ticketSchema, type Ticket } from "../core/ticket.ts";
 import type { RunStore } from "../store/run-store.ts";
@@ -46,7 +46,7 @@ export async function acceptTicket(deps: AcceptDeps, accepted: Acceptance): Prom
     runId,
     agent: { name: agent.name, version: agent.version },
     ticket,
-    limits: { ...agent.limits, ...accepted.limits },
+    limits: limitsWith(agent.limits, accepted.limits),
     questions: postconditionQuestions(agent),
   };
   const events = [event];

@@ -7,6 +7,7 @@ import type { JsonObject } from "../core/json.ts";
 import { messageOf } from "../core/errors.ts";
 
 export interface PermitRequest {
+  readonly runId: string;
   readonly agent: string;
   readonly tool: string;
   readonly effect: "read" | "write";

@@ -11,6 +11,8 @@ import type { Json } from "../core/json.ts";
 export interface ModelRequest extends ModelContext {
   readonly runId: string;
   readonly step: number;
+  /** How many decisions of this run came from a model before. */
+  readonly turn: number;
   readonly model: string;
   /** Output tokens the reply may have at most. */
   readonly outputCap: number;

@@ -16,11 +16,12 @@ export async function askModel(
   work: Work,
   offer: "all" | "terminals",
 ): Promise<"decided" | Finished> {
-  const { provider } = deps;
+  const { provider } = work;
   const draft = {
     ...buildContext(work.state, work.agent, offer),
     runId: work.state.id,
     step: work.state.step,
+    turn: work.state.modelTurns,
     model: provider.model,
   };
   const inputTokens = await provider.countInput(draft);
@@ -61,7 +62,7 @@ async function requestDecision(
     const most = work.state.limits.providerRetries ?? Number.POSITIVE_INFINITY;
     for (let retries = 0; ; retries += 1) {
       try {
-        return await deps.provider.decide(request, signal);
+        return await work.provider.decide(request, signal);
       } catch (error) {
         work.signal.throwIfAborted();
         if (limit.signal.aborted) return "late";
@@ -81,7 +82,7 @@ function recordDecision(
   inputTokens: number,
   startedAt: number,
 ): void {
-  const { provider } = deps;
+  const { provider } = work;
   const first = work.state.nextCall;
   const calls: ReplyCall[] = reply.calls.map((call, i) => ({ id: `c${first + i}`, ...call }));
   const missing = reply.usage === null;

@@ -61,6 +61,7 @@ async function permitAndAct(deps: StepDeps, work: Work, call: PreparedCall): Pro
     const { ticket, facts } = work.state;
     const policy = deps.policy ?? work.agent.policy;
     const answer = await permit(policy, {
+      runId: work.state.id,
       agent: work.agent.name,
       tool: call.tool.name,
       effect: call.tool.effect,

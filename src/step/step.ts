@@ -62,14 +62,14 @@ async function open(
 ): Promise<Work | null> {
   try {
     const saved = parseRunState(claim.json);
-    const agent = deps.agentOf(saved.agent.name);
-    if (agent === null) {
+    const mind = await deps.resolve(saved);
+    if (mind === null) {
       throw new PawlError("PAWL_AGENT_UNKNOWN", `this worker has no agent ${saved.agent.name}`);
     }
     const events = claim.journal.map(parseEvent);
     const work: Work = {
       job,
-      agent,
+      ...mind,
       fence: claim.fence,
       signal,
       savedStatus: saved.status,

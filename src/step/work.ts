@@ -28,8 +28,8 @@ export interface StepDeps {
   readonly store: RunStore;
   /** Adds the job of a step: only for a job that finds its own step already done. */
   readonly addJob: (runId: string, step: number) => Promise<void>;
-  readonly agentOf: (name: string) => AgentPack | null;
-  readonly provider: Provider;
+  /** The agent and the model of a run; null: this worker cannot work on it, another may. */
+  readonly resolve: (state: RunState) => Promise<Mind | null>;
   /** Replaces the agent's own policy; for policies configured from outside. */
   readonly policy?: Policy;
   /** ms since epoch. */
@@ -37,6 +37,12 @@ export interface StepDeps {
   readonly log: StepLog;
   /** Absent in production: a point then costs one comparison. */
   readonly reach?: (point: CrashPoint, job: StepJob) => Promise<void>;
+}
+
+/** What thinks and acts for a run. */
+export interface Mind {
+  readonly agent: AgentPack;
+  readonly provider: Provider;
 }
 
 /** What the step tells its log; redaction is the logger's. */
@@ -48,6 +54,7 @@ export interface StepLog {
 export interface Work {
   readonly job: StepJob;
   readonly agent: AgentPack;
+  readonly provider: Provider;
   readonly fence: Fence;
   readonly signal: AbortSignal;
   /** The status under which the store has the run indexed. */

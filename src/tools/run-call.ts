@@ -30,6 +30,7 @@ export async function runCall(
   args: JsonObject,
   context: ToolContext,
 ): Promise<CallResult> {
+  context.signal.throwIfAborted();
   for (let run = 1; ; run += 1) {
     const tried = await tryOnce(tool, args, context);
     context.signal.throwIfAborted();

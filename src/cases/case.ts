@@ -1,0 +1,176 @@
+/**
+ * The case file format as one schema: tests, evals, demo, simulator and benchmark read the same files.
+ * Unknown keys are refused with their path. `pawl case schema` prints it as JSON Schema.
+ */
+import { z } from "zod";
+import { factConditionSchema } from "../core/condition.ts";
+import { PawlError } from "../core/errors.ts";
+import { jsonObjectSchema, jsonSchema } from "../core/json.ts";
+import { limitsSchema } from "../core/run-state.ts";
+import { ticketSchema } from "../core/ticket.ts";
+import { expectSchema } from "./case-expect.ts";
+import { eventsSchema } from "./case-events.ts";
+
+const microUsd = z.int().min(0);
+
+const inlineToolSchema = z.strictObject({
+  name: z.string(),
+  effect: z.enum(["read", "write"]),
+  description: z.string().default(""),
+  input: jsonObjectSchema.default({ type: "object", properties: {} }),
+  identity: z.array(z.string()).optional(),
+  normalize: z.record(z.string(), z.array(z.enum(["trim", "upper", "lower", "nospace"]))).optional(),
+  facts: z.record(z.string(), z.string()).optional(),
+  about: z.record(z.string(), z.string()).optional(),
+  observedAt: z.string().optional(),
+  maxAgeMs: z.int().min(0).optional(),
+  required: z.boolean().optional(),
+  timeoutMs: z.int().min(1).optional(),
+  retries: z.int().min(0).optional(),
+  confirm: z.strictObject({ pointer: z.string(), equals: jsonSchema }).optional(),
+  lookup: z.boolean().optional(),
+});
+export type InlineTool = z.infer<typeof inlineToolSchema>;
+
+const inlineAgentSchema = z.strictObject({
+  name: z.string().min(1),
+  version: z.string().optional(),
+  instructions: z.string().default(""),
+  tools: z.array(inlineToolSchema),
+  terminals: z.array(z.string()).optional(),
+  approvals: z
+    .record(
+      z.string(),
+      z.strictObject({ executes: z.string(), expiresMs: z.int().min(0).optional() }),
+    )
+    .optional(),
+  policy: z.string().optional(),
+  contradictions: z
+    .array(z.strictObject({ id: z.string(), when: z.array(factConditionSchema) }))
+    .optional(),
+  postcondition: z.array(factConditionSchema).optional(),
+  nudges: z.int().min(0).optional(),
+});
+export type InlineAgent = z.infer<typeof inlineAgentSchema>;
+
+const priceSchema = z.strictObject({
+  inputMicroUsdPerMTok: microUsd,
+  cachedMicroUsdPerMTok: microUsd.optional(),
+  cacheWriteMicroUsdPerMTok: microUsd.optional(),
+  outputMicroUsdPerMTok: microUsd,
+});
+
+/** One scripted answer of a tool: exactly what the outside does, and whether its books change. */
+export const answerSchema = z.strictObject({
+  when: jsonObjectSchema.optional(),
+  times: z.int().min(1).optional(),
+  delayMs: z.int().min(0).optional(),
+  result: jsonSchema.optional(),
+  error: z.enum(["timeout", "unavailable"]).optional(),
+  throws: z.string().optional(),
+  resultOf: z.enum(["bigint", "cycle", "date", "map", "nan", "undefined", "bytes"]).optional(),
+  effect: z.boolean().optional(),
+});
+export type ScriptedAnswer = z.infer<typeof answerSchema>;
+
+const callSchema = z.strictObject({
+  tool: z.string(),
+  args: jsonSchema.optional(),
+  rawArgs: z.string().optional(),
+  reason: z.string().optional(),
+  expected: jsonSchema.optional(),
+});
+export type ScriptedCall = z.infer<typeof callSchema>;
+
+const usageSchema = z.strictObject({
+  input: z.int().min(0),
+  cached: z.int().min(0).optional(),
+  cacheWrite: z.int().min(0).optional(),
+  output: z.int().min(0),
+  reasoning: z.int().min(0).optional(),
+});
+
+const replySchema = z.strictObject({
+  call: callSchema.optional(),
+  calls: z.array(callSchema).optional(),
+  text: z.string().nullable().optional(),
+  usage: usageSchema.nullable().optional(),
+  finish: z.string().optional(),
+  delayMs: z.int().min(0).optional(),
+  repeat: z.boolean().optional(),
+  chat: jsonObjectSchema.optional(),
+  response: jsonObjectSchema.optional(),
+  http: z
+    .strictObject({
+      status: z.int(),
+      headers: z.record(z.string(), z.string()).optional(),
+      body: jsonSchema.optional(),
+    })
+    .optional(),
+  drop: z.literal("connection").optional(),
+  hang: z.literal(true).optional(),
+});
+export type ScriptedReply = z.infer<typeof replySchema>;
+
+export const caseSchema = z.strictObject({
+  $schema: z.string().optional(),
+  name: z.string().min(1),
+  agent: z.union([z.string(), inlineAgentSchema]),
+  ticket: ticketSchema,
+  limits: limitsSchema.partial().optional(),
+  model: z.strictObject({ name: z.string(), price: priceSchema.nullable().optional() }).optional(),
+  tools: z.record(z.string(), z.array(answerSchema)).default({}),
+  policyAnswers: z.array(jsonSchema).optional(),
+  replies: z.array(replySchema),
+  events: eventsSchema.default([]),
+  fastForward: z.boolean().optional(),
+  sweepEveryMs: z.int().min(1).optional(),
+  expect: expectSchema.default({}),
+});
+export type Case = z.infer<typeof caseSchema>;
+
+/** Takes a file's text; throws PAWL_CASE_INVALID or PAWL_CASE_NOT_SUPPORTED with the path. */
+export function parseCase(text: string): Case {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (cause) {
+    throw new PawlError("PAWL_CASE_INVALID", "the case file is not JSON", { cause });
+  }
+  const parsed = caseSchema.safeParse(json);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    const path = `/${(issue?.path ?? []).join("/")}`;
+    throw new PawlError("PAWL_CASE_INVALID", `${path}: ${issue?.message}`, { path });
+  }
+  const missing = notSupported(parsed.data);
+  if (missing === null) return parsed.data;
+  throw new PawlError("PAWL_CASE_NOT_SUPPORTED", `${missing} is not supported yet`, { path: missing });
+}
+
+const UNSUPPORTED_REPLIES = ["chat", "response", "http", "drop", "hang"] as const;
+const UNSUPPORTED_EVENTS = ["approve", "reject", "expire"] as const;
+
+/** The path of the first thing that this version reads but cannot carry out yet. */
+function notSupported(file: Case): string | null {
+  const reply = file.replies.findIndex((r) => UNSUPPORTED_REPLIES.some((kind) => r[kind] !== undefined));
+  if (reply >= 0) {
+    const kind = UNSUPPORTED_REPLIES.find((k) => file.replies[reply]?.[k] !== undefined);
+    return `/replies/${reply}/${kind}`;
+  }
+  const event = file.events.findIndex((e) => UNSUPPORTED_EVENTS.some((kind) => e[kind] !== undefined));
+  if (event >= 0) {
+    const kind = UNSUPPORTED_EVENTS.find((k) => file.events[event]?.[k] !== undefined);
+    return `/events/${event}/${kind}`;
+  }
+  if (typeof file.agent === "string") return null;
+  if (file.agent.policy !== undefined) return "/agent/policy";
+  const asks = file.replies.findIndex((r) =>
+    [...(r.calls ?? []), ...(r.call === undefined ? [] : [r.call])].some((c) => isApproval(c.tool)),
+  );
+  return asks >= 0 ? `/replies/${asks}/call` : null;
+}
+
+function isApproval(tool: string): boolean {
+  return /^request_[a-z0-9_]+_approval$/.test(tool);
+}

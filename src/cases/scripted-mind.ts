@@ -1,0 +1,174 @@
+/**
+ * The agent and the model of a scripted run, built from its case: inline agents become packs with the
+ * world's answers as handlers; a registered pack keeps its own handlers where the case scripts none.
+ */
+import { z } from "zod";
+import { defineAgent, type AgentPack } from "../agents/agent.ts";
+import type { Normaliser } from "../core/agent-spec.ts";
+import type { Price } from "../core/budget.ts";
+import { PawlError } from "../core/errors.ts";
+import { isJsonObject, type JsonObject } from "../core/json.ts";
+import { limitsWith } from "../core/run-state.ts";
+import { allowDeclared, type Policy } from "../policy/policy.ts";
+import type { ReplySource, ScriptedModel, ScriptedTurn } from "../providers/turn-script.ts";
+import { defineTool, type Tool, type ToolHandler } from "../tools/tool.ts";
+import type { Case, InlineAgent, InlineTool, ScriptedReply } from "./case.ts";
+import { bookRequest, callWorld, lookUpWorld, type WorldBooks } from "./world.ts";
+
+/** Marks a run whose outside is scripted; SemVer build metadata, so the version itself stays true. */
+export const SCRIPTED = "+scripted";
+
+/** Takes a case and the packs of this process; throws with the path where the agent cannot be built. */
+export function scriptedAgent(
+  file: Case,
+  packs: ReadonlyMap<string, AgentPack>,
+  books: WorldBooks,
+): AgentPack {
+  const pack = typeof file.agent === "string" ? namedPack(file, packs, books) : inlinePack(file, file.agent, books);
+  const policy = file.policyAnswers === undefined ? pack.policy : scriptedPolicy(file.policyAnswers, pack, books);
+  return {
+    ...pack,
+    version: `${pack.version}${SCRIPTED}`,
+    limits: limitsWith(pack.limits, file.limits),
+    policy,
+  };
+}
+
+function namedPack(file: Case, packs: ReadonlyMap<string, AgentPack>, books: WorldBooks): AgentPack {
+  const pack = packs.get(file.agent as string);
+  if (pack === undefined) {
+    const known = [...packs.keys()].join(", ");
+    const message = `/agent: there is no such agent; the agents are: ${known}`;
+    throw new PawlError("PAWL_AGENT_UNKNOWN", message, { path: "/agent" });
+  }
+  const tools = [...pack.tools.values()].map((tool): [string, Tool] => [
+    tool.name,
+    Object.hasOwn(file.tools, tool.name)
+      ? { ...tool, handler: (args, context) => callWorld(books, file, tool, args, context) }
+      : tool,
+  ]);
+  return { ...pack, tools: new Map(tools) };
+}
+
+function inlinePack(file: Case, agent: InlineAgent, books: WorldBooks): AgentPack {
+  // A tool that only an approval may run is not the model's to call.
+  const executed = new Set(Object.values(agent.approvals ?? {}).map((a) => a.executes));
+  const tools = agent.tools.filter((tool) => !executed.has(tool.name));
+  return defineAgent({
+    name: agent.name,
+    version: agent.version ?? "0",
+    instructions: agent.instructions,
+    tools: tools.map((tool, i) => inlineTool(file, tool, i, books)),
+    ...optional("terminals", agent.terminals),
+    ...optional("contradictions", agent.contradictions),
+    ...optional("postcondition", agent.postcondition),
+    ...optional("nudges", agent.nudges),
+  });
+}
+
+function inlineTool(file: Case, tool: InlineTool, index: number, books: WorldBooks): Tool {
+  const spec = { name: tool.name, effect: tool.effect };
+  const handler: ToolHandler<JsonObject> = (args, context) =>
+    callWorld(books, file, spec, args, context);
+  const lookup: Tool["lookup"] = (key, context) => lookUpWorld(books, tool.name, context.runId, key);
+  return {
+    ...defineTool({
+      ...spec,
+      description: tool.description,
+      input: inputSchema(tool, index) as z.ZodType<JsonObject>,
+      handler,
+      ...optional("identity", tool.identity),
+      ...optional("normalize", tool.normalize as Record<string, Normaliser[]> | undefined),
+      ...optional("facts", tool.facts),
+      ...optional("about", tool.about),
+      ...optional("observedAt", tool.observedAt),
+      ...optional("maxAgeMs", tool.maxAgeMs),
+      ...optional("required", tool.required),
+      ...optional("timeoutMs", tool.timeoutMs),
+      ...optional("retries", tool.retries),
+      ...optional("confirm", tool.confirm),
+      ...(tool.lookup === true ? { lookup } : {}),
+    }),
+    // The model is shown the schema as it was written.
+    input: tool.input,
+  };
+}
+
+function optional<K extends string, V>(name: K, value: V | undefined): { [P in K]?: V } {
+  return value === undefined ? {} : ({ [name]: value } as { [P in K]?: V });
+}
+
+function inputSchema(tool: InlineTool, index: number): z.ZodType {
+  try {
+    return z.fromJSONSchema(closed(tool.input) as Parameters<typeof z.fromJSONSchema>[0]);
+  } catch (cause) {
+    const path = `/agent/tools/${index}/input`;
+    throw new PawlError("PAWL_CASE_INVALID", `${path}: not a JSON Schema that can be read`, { path, cause });
+  }
+}
+
+/** What a schema with named properties does not name is not part of it (bug case V-01). */
+function closed(schema: JsonObject): JsonObject {
+  const entries = Object.entries(schema).map(([key, value]): [string, unknown] => {
+    if (key === "properties" && isJsonObject(value)) {
+      return [key, Object.fromEntries(Object.entries(value).map(([n, s]) => [n, isJsonObject(s) ? closed(s) : s]))];
+    }
+    return [key, key === "items" && isJsonObject(value) ? closed(value) : value];
+  });
+  const isOpen = isJsonObject(schema["properties"]) && schema["additionalProperties"] === undefined;
+  return Object.fromEntries([...entries, ...(isOpen ? [["additionalProperties", false]] : [])]) as JsonObject;
+}
+
+/** Whatever the case says, in order, restarts included; when the answers are used up: the default. */
+function scriptedPolicy(answers: readonly unknown[], pack: AgentPack, books: WorldBooks): Policy {
+  const fallback = allowDeclared(pack.tools.keys());
+  return {
+    async decide(request) {
+      const index = (await books.count(request.runId, "policy")) - 1;
+      if (index >= answers.length) return fallback.decide(request);
+      const answer = answers[index];
+      if (isJsonObject(answer) && typeof answer["throws"] === "string") throw new Error(answer["throws"]);
+      if (isJsonObject(answer) && answer["hang"] === true) return new Promise(() => undefined);
+      return answer;
+    },
+  };
+}
+
+/** The model of a case: its replies in order, the last for ever if it says so. */
+export function scriptedModel(
+  file: Case,
+  books: WorldBooks,
+): { readonly model: ScriptedModel; readonly source: ReplySource } {
+  const price = priceOf(file);
+  const { tokens, moneyMicroUsd } = file.limits ?? {};
+  const isLimited = typeof tokens === "number" || typeof moneyMicroUsd === "number";
+  const model = { name: file.model?.name ?? "scripted", price, counts: isLimited || price !== null };
+  const source: ReplySource = {
+    turn: (index) => turnAt(file, index),
+    served: (request) => bookRequest(books, request),
+    ranOut: (request) => books.note(request.runId, "fault", `/replies/${request.turn}: none is left`),
+  };
+  return { model, source };
+}
+
+function priceOf(file: Case): Price | null {
+  const price = file.model?.price;
+  if (price === undefined || price === null) return null;
+  return {
+    inputMicroUsdPerMTok: price.inputMicroUsdPerMTok,
+    cachedMicroUsdPerMTok: price.cachedMicroUsdPerMTok ?? price.inputMicroUsdPerMTok,
+    cacheWriteMicroUsdPerMTok: price.cacheWriteMicroUsdPerMTok ?? price.inputMicroUsdPerMTok,
+    outputMicroUsdPerMTok: price.outputMicroUsdPerMTok,
+  };
+}
+
+function turnAt(file: Case, index: number): ScriptedTurn | null {
+  const last = file.replies.at(-1);
+  const reply = file.replies[index] ?? (last?.repeat === true ? last : undefined);
+  if (reply === undefined) return null;
+  return { ...reply, calls: callsOf(reply) } as ScriptedTurn;
+}
+
+function callsOf(reply: ScriptedReply) {
+  return reply.calls ?? (reply.call === undefined ? [] : [reply.call]);
+}

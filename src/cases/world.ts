@@ -1,0 +1,130 @@
+/**
+ * The scripted outside world of a case: what tools answer, what happened there, what was asked of the
+ * model. Its books are its own and outlive every worker; the run's state never feeds them.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { jsonEqual, type Json, type JsonObject } from "../core/json.ts";
+import { PawlError } from "../core/errors.ts";
+import { TransientToolError, type EffectLookup, type ToolContext } from "../tools/tool.ts";
+import type { ModelRequest } from "../providers/provider.ts";
+import type { Case, ScriptedAnswer } from "./case.ts";
+
+/** Where the books are kept; every operation is atomic, so that a zombie cannot count twice as once. */
+export interface WorldBooks {
+  /** Adds to a counter of a run's world and returns the new value. */
+  readonly count: (runId: string, name: string, by?: number) => Promise<number>;
+  /** Books an effect once per key; returns the booked result, which is the earlier one if there was one. */
+  readonly book: (runId: string, tool: string, key: string, result: Json) => Promise<Json>;
+  readonly booked: (runId: string, tool: string, key: string) => Promise<Json | undefined>;
+  /** Remembers that a handler was entered with this key. */
+  readonly sawKey: (runId: string, tool: string, key: string) => Promise<void>;
+  readonly note: (runId: string, kind: NoteKind, text: string) => Promise<void>;
+  readonly put: (runId: string, text: string) => Promise<void>;
+  readonly load: (runId: string) => Promise<string | null>;
+  readonly totals: (runId: string) => Promise<WorldTotals>;
+}
+
+export type NoteKind = "aborted" | "fault" | "request";
+
+export interface WorldTotals {
+  readonly modelCalls: number;
+  readonly handlerCalls: Readonly<Record<string, number>>;
+  readonly effects: Readonly<Record<string, number>>;
+  readonly effectKeys: Readonly<Record<string, number>>;
+  readonly aborted: readonly string[];
+  /** The script had no answer: the case itself is wrong. */
+  readonly faults: readonly string[];
+  readonly lastRequest: { readonly tools: readonly string[]; readonly text: string } | null;
+}
+
+/** Answers a handler's call as the case says; books the effect of a write when it is entered. */
+export async function callWorld(
+  books: WorldBooks,
+  file: Case,
+  tool: { readonly name: string; readonly effect: "read" | "write" },
+  args: JsonObject,
+  context: ToolContext,
+): Promise<unknown> {
+  const { runId, idempotencyKey: key, signal } = context;
+  await books.count(runId, `handler:${tool.name}`);
+  if (key !== null) await books.sawKey(runId, tool.name, key);
+  const onAbort = (): void => void books.note(runId, "aborted", tool.name).catch(() => undefined);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    // A key that the outside has seen before gets the answer it got before, as real services do.
+    const earlier = key === null ? undefined : await books.booked(runId, tool.name, key);
+    if (earlier !== undefined) return earlier;
+    const answer = await chooseAnswer(books, file, tool.name, args, runId);
+    const happens = tool.effect === "write" && answer.result !== undefined && answer.effect !== false;
+    if (happens && key !== null) await books.book(runId, tool.name, key, answer.result as Json);
+    if ((answer.delayMs ?? 0) > 0) await pause(answer.delayMs, undefined, { signal });
+    return give(answer);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+export async function lookUpWorld(
+  books: WorldBooks,
+  tool: string,
+  runId: string,
+  key: string,
+): Promise<EffectLookup> {
+  const result = await books.booked(runId, tool, key);
+  return result === undefined ? { found: false } : { found: true, result };
+}
+
+/** The first entry whose `when` fits and whose `times` are not used up over the whole run. */
+async function chooseAnswer(
+  books: WorldBooks,
+  file: Case,
+  tool: string,
+  args: JsonObject,
+  runId: string,
+): Promise<ScriptedAnswer> {
+  const answers = Object.hasOwn(file.tools, tool) ? (file.tools[tool] ?? []) : [];
+  for (const [i, answer] of answers.entries()) {
+    if (!fits(answer.when ?? {}, args)) continue;
+    if (answer.times === undefined) return answer;
+    if ((await books.count(runId, `used:${tool}:${i}`)) <= answer.times) return answer;
+  }
+  const text = `/tools/${tool}: no answer is left for this call`;
+  await books.note(runId, "fault", text);
+  throw new PawlError("PAWL_CASE_NO_ANSWER", text, { path: `/tools/${tool}` });
+}
+
+function fits(when: JsonObject, args: JsonObject): boolean {
+  return Object.entries(when).every(
+    ([name, value]) => Object.hasOwn(args, name) && jsonEqual(value, args[name]),
+  );
+}
+
+function give(answer: ScriptedAnswer): unknown {
+  if (answer.error !== undefined) throw new TransientToolError(answer.error);
+  if (answer.throws !== undefined) throw new Error(answer.throws);
+  return answer.resultOf === undefined ? answer.result : strangeResult(answer.resultOf);
+}
+
+/** Results that a careless handler gives and JSON cannot hold. */
+function strangeResult(kind: NonNullable<ScriptedAnswer["resultOf"]>): unknown {
+  const cycle: Record<string, unknown> = {};
+  cycle["self"] = cycle;
+  const results = {
+    bigint: { id: 10n },
+    cycle,
+    date: { at: new Date(0) },
+    map: { items: new Map([["a", 1]]) },
+    nan: { amount: Number.NaN },
+    undefined: undefined,
+    bytes: new Uint8Array([1, 2, 3]),
+  };
+  return results[kind];
+}
+
+/** Counts a request to the model and keeps it as the last one. */
+export async function bookRequest(books: WorldBooks, request: ModelRequest): Promise<void> {
+  await books.count(request.runId, "modelCalls");
+  const tools = request.tools.map((tool) => tool.name);
+  const text = `${request.instructions}\n${request.input}`;
+  await books.note(request.runId, "request", JSON.stringify({ tools, text }));
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env node
+/** The command line. One file a command; this one only gathers them and turns failures into exits. */
+import { Command, CommanderError } from "commander";
+import { PawlError } from "../core/errors.ts";
+import { addCaseCommands } from "./case.ts";
+import { EXIT, tellFailure } from "./command.ts";
+
+const program = new Command("pawl")
+  .description("LLM agents over support tickets: one step, one job, and a killed worker loses nothing")
+  .exitOverride()
+  .configureOutput({ writeErr: () => undefined });
+addCaseCommands(program);
+
+const asJson = process.argv.includes("--json");
+try {
+  await program.parseAsync();
+} catch (error) {
+  const isHelp = error instanceof CommanderError && error.exitCode === 0;
+  const shown =
+    error instanceof CommanderError
+      ? new PawlError("PAWL_USAGE", error.message.replace(/^error: /, ""))
+      : error;
+  process.exitCode = isHelp ? EXIT.done : tellFailure(shown, asJson);
+}

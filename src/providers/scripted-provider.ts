@@ -1,0 +1,69 @@
+/**
+ * A model whose replies are written down: for cases, scenarios and the benchmark. It decides nothing;
+ * which reply comes is said by the number of decisions so far, so a lost reply is served again.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { NO_USAGE, type RawArguments } from "../core/decision.ts";
+import { readJson } from "../core/json.ts";
+import {
+  ProviderFault,
+  type ModelCall,
+  type ModelReply,
+  type ModelRequest,
+  type Provider,
+} from "./provider.ts";
+import type { ReplySource, ScriptedModel, ScriptedTurn } from "./turn-script.ts";
+
+/** Bytes a token has at least in what we send: a cautious count where no tokenizer is loaded. */
+const BYTES_PER_TOKEN = 3;
+
+export function createScriptedProvider(model: ScriptedModel, source: ReplySource): Provider {
+  return {
+    model: model.name,
+    price: model.price,
+    countInput(request) {
+      const written = source.turn(request.turn)?.usage?.input;
+      if (written !== undefined) return written;
+      if (!model.counts) return 0;
+      const bytes = Buffer.byteLength(request.instructions + request.input + JSON.stringify(request.tools));
+      return Math.ceil(bytes / BYTES_PER_TOKEN);
+    },
+    async decide(request, signal) {
+      const turn = source.turn(request.turn);
+      if (turn === null) {
+        await source.ranOut(request);
+        throw new ProviderFault("the script has no reply left", true);
+      }
+      await source.served(request);
+      if ((turn.delayMs ?? 0) > 0) await pause(turn.delayMs, undefined, { signal });
+      return replyOf(turn, model.counts);
+    },
+  };
+}
+
+function replyOf(turn: ScriptedTurn, counts: boolean): ModelReply {
+  return {
+    finish: turn.finish ?? (turn.calls.length > 0 ? "tool_calls" : "stop"),
+    text: turn.text ?? null,
+    calls: turn.calls.map(callOf),
+    // Nothing counted and nothing paid: not "missing", which would settle at the reservation.
+    usage: turn.usage ? { ...NO_USAGE, ...turn.usage } : counts ? null : NO_USAGE,
+  };
+}
+
+function callOf(call: ScriptedTurn["calls"][number]): ModelCall {
+  return {
+    tool: call.tool,
+    args: argumentsOf(call),
+    reason: call.reason ?? "",
+    expected: call.expected ?? null,
+  };
+}
+
+/** An in-process caller can bring anything; what is not JSON is told as such, never guessed. */
+function argumentsOf(call: ScriptedTurn["calls"][number]): RawArguments {
+  if (call.rawArgs !== undefined) return { text: call.rawArgs };
+  if (call.args === undefined) return { json: {} };
+  const json = readJson(call.args);
+  return json.ok ? { json: json.value } : { notJson: `${json.path || "/"} is a ${json.kind}` };
+}
