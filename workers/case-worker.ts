@@ -1,6 +1,7 @@
 /**
- * A step worker for cases: reports every named point to the process that started it and waits there, so
- * that a test can let it die, freeze or hear something exactly there. Never part of a deployment.
+ * A step worker for cases: reports every named point to the process that started it and waits
+ * there, so that a test can let it die, freeze or hear something exactly there. Never part of a
+ * deployment.
  */
 import { pino } from "pino";
 import { systemClock } from "../src/app/clock.ts";

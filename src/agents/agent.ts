@@ -1,6 +1,6 @@
 /**
- * The contract of an agent pack: one domain with its instructions, tools, policy and rules. A new domain
- * is one folder beside this file and one line in app/wire.ts.
+ * The contract of an agent pack: one domain with its instructions, tools, policy and rules. A new
+ * domain is one folder beside this file and one line in app/wire.ts.
  */
 import {
   TERMINAL_KINDS,

@@ -1,4 +1,7 @@
-/** A laboratory for one case: its own key prefix on a real Redis, workers from the pool, clean at the end. */
+/**
+ * A laboratory for one case: its own key prefix on a real Redis, workers from the pool, clean at
+ * the end.
+ */
 import type { Redis } from "ioredis";
 import type { Lab } from "../cases/run-case.ts";
 import { PawlError } from "../core/errors.ts";
@@ -37,7 +40,10 @@ export async function openLab(url: string, pool: WorkerPool): Promise<Lab> {
 }
 
 function setAt(document: unknown, pointer: string, value: unknown): void {
-  const parts = pointer.split("/").slice(1).map((p) => p.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const parts = pointer
+    .split("/")
+    .slice(1)
+    .map((p) => p.replaceAll("~1", "/").replaceAll("~0", "~"));
   const last = parts.pop();
   let here = document as Record<string, unknown> | null;
   for (const part of parts) here = (here?.[part] ?? null) as Record<string, unknown> | null;

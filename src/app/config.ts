@@ -6,10 +6,16 @@ import { z } from "zod";
 import { PawlError } from "../core/errors.ts";
 
 const configSchema = z.object({
-  REDIS_URL: z.string().regex(/^rediss?:\/\//, "expected redis://… or rediss://…").optional(),
-  PAWL_PREFIX: z.string().regex(/^\{[A-Za-z0-9_.-]+\}$/, "expected a hash tag such as {pawl}").default("{pawl}"),
+  REDIS_URL: z
+    .string()
+    .regex(/^rediss?:\/\//, "expected redis://… or rediss://…")
+    .optional(),
+  PAWL_PREFIX: z
+    .string()
+    .regex(/^\{[A-Za-z0-9_.-]+\}$/, "expected a hash tag such as {pawl}")
+    .default("{pawl}"),
   PAWL_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(50),
-  PAWL_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+  PAWL_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).optional(),
   PAWL_MODEL: z.string().min(1).optional(),
   PAWL_API: z.enum(["responses", "chat"]).default("responses"),
   PAWL_PORT: z.coerce.number().int().min(0).max(65_535).default(8_080),
@@ -32,7 +38,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
       path: name,
     });
   }
-  const given = Object.fromEntries(known.flatMap((n) => (env[n] === undefined || env[n] === "" ? [] : [[n, env[n]]])));
+  const given = Object.fromEntries(
+    known.flatMap((n) => (env[n] === undefined || env[n] === "" ? [] : [[n, env[n]]])),
+  );
   const parsed = configSchema.safeParse(given);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
@@ -56,4 +64,9 @@ function editDistance(a: string, b: string): number {
     }
   }
   return row[b.length] ?? Infinity;
+}
+
+/** The environment of a child process: ours, with some names set. */
+export function childEnv(set: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  return { ...process.env, ...set };
 }

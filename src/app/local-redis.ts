@@ -1,6 +1,7 @@
 /**
- * Which Redis a command uses: REDIS_URL as it is; else one that answers on the default port; else a
- * private one. `kept`: its data stays in .pawl/redis, so that the next command finds the runs again.
+ * Which Redis a command uses: REDIS_URL as it is; else one that answers on the default port; else
+ * a private one. `kept`: its data stays in .pawl/redis, so that the next command finds the runs
+ * again.
  */
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,7 +24,7 @@ export async function useRedis(
   if (given !== undefined) return borrowed(given);
   if (kind === "throwaway") {
     const redis = await startPrivateRedis();
-    return { url: redis.url, isPrivate: true, stop: redis.stop };
+    return { url: redis.url, isPrivate: true, stop: () => redis.stop() };
   }
   if (await answers(DEFAULT_URL)) return borrowed(DEFAULT_URL);
   const dir = join(process.cwd(), HOME);

@@ -1,10 +1,12 @@
-/** The only place where adapters meet: one Redis connection a process for queue, state and worker. */
+/**
+ * The only place where adapters meet: one Redis connection a process for queue, state and worker.
+ */
 import { Redis } from "ioredis";
 import type { AgentPack } from "../agents/agent.ts";
 import { deliveryAgent } from "../agents/delivery/agent.ts";
 import { parseCase } from "../cases/case.ts";
 import { createRedisWorldBooks } from "../cases/redis-world-books.ts";
-import { SCRIPTED, scriptedAgent, scriptedModel } from "../cases/scripted-mind.ts";
+import { SCRIPTED, scriptedAgent, scriptedModel } from "../cases/case-mind.ts";
 import type { WorldBooks } from "../cases/world.ts";
 import { PawlError } from "../core/errors.ts";
 import { createScriptedProvider } from "../providers/scripted-provider.ts";
@@ -50,7 +52,9 @@ export async function connectBackbone(
     await redis.connect();
   } catch (cause) {
     redis.disconnect();
-    throw new PawlError("PAWL_REDIS_UNREACHABLE", "cannot connect to Redis at REDIS_URL", { cause });
+    throw new PawlError("PAWL_REDIS_UNREACHABLE", "cannot connect to Redis at REDIS_URL", {
+      cause,
+    });
   }
   const keys = redisKeys(prefix);
   const queue = await createBullmqStepQueue({ redis, prefix, now: clock.now });
@@ -79,8 +83,8 @@ export function agentPacks(): ReadonlyMap<string, AgentPack> {
 }
 
 /**
- * The mind of a run: scripted runs bring their own outside with them, in Redis, so that any worker can go
- * on with them. Kept for the last runs only; a run's case never changes.
+ * The mind of a run: scripted runs bring their own outside with them, in Redis, so that any worker
+ * can go on with them. Kept for the last runs only; a run's case never changes.
  */
 export function scriptedResolver(
   backbone: Backbone,

@@ -43,7 +43,9 @@ export function createWorkerPool(warm: number): WorkerPool {
   let isClosed = false;
 
   const spawn = (): Promise<ChildProcess> => {
-    const child = fork(fileURLToPath(new URL(ENTRY, import.meta.url)), [], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+    const child = fork(fileURLToPath(new URL(ENTRY, import.meta.url)), [], {
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    });
     all.add(child);
     child.once("exit", () => all.delete(child));
     return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * What came of a case, gathered from the run's journal and the world's books, and compared with what was
- * expected: one failure a path, with the value wanted and the value seen.
+ * What came of a case, gathered from the run's journal and the world's books, and compared with
+ * what was expected: one failure a path, with the value wanted and the value seen.
  */
 import { jsonEqual, type Json } from "../core/json.ts";
 import type { Event } from "../core/event.ts";
@@ -133,7 +133,9 @@ function journalRow(row: ProtocolRow): Record<string, unknown> {
   };
 }
 
-/** Named keys of named entries; an entry that names its step is looked up by it, else by position. */
+/**
+ * Named keys of named entries; an entry that names its step is looked up by it, else by position.
+ */
 function compareList(
   path: string,
   wanted: readonly Readonly<Record<string, Json>>[] | undefined,

@@ -1,6 +1,6 @@
 /**
- * The case file format as one schema: tests, evals, demo, simulator and benchmark read the same files.
- * Unknown keys are refused with their path. `pawl case schema` prints it as JSON Schema.
+ * The case file format as one schema: tests, evals, demo, simulator and benchmark read the same
+ * files. Unknown keys are refused with their path. `pawl case schema` prints it as JSON Schema.
  */
 import { z } from "zod";
 import { factConditionSchema } from "../core/condition.ts";
@@ -19,7 +19,9 @@ const inlineToolSchema = z.strictObject({
   description: z.string().default(""),
   input: jsonObjectSchema.default({ type: "object", properties: {} }),
   identity: z.array(z.string()).optional(),
-  normalize: z.record(z.string(), z.array(z.enum(["trim", "upper", "lower", "nospace"]))).optional(),
+  normalize: z
+    .record(z.string(), z.array(z.enum(["trim", "upper", "lower", "nospace"])))
+    .optional(),
   facts: z.record(z.string(), z.string()).optional(),
   about: z.record(z.string(), z.string()).optional(),
   observedAt: z.string().optional(),
@@ -145,7 +147,9 @@ export function parseCase(text: string): Case {
   }
   const missing = notSupported(parsed.data);
   if (missing === null) return parsed.data;
-  throw new PawlError("PAWL_CASE_NOT_SUPPORTED", `${missing} is not supported yet`, { path: missing });
+  throw new PawlError("PAWL_CASE_NOT_SUPPORTED", `${missing} is not supported yet`, {
+    path: missing,
+  });
 }
 
 const UNSUPPORTED_REPLIES = ["chat", "response", "http", "drop", "hang"] as const;
@@ -153,12 +157,16 @@ const UNSUPPORTED_EVENTS = ["approve", "reject", "expire"] as const;
 
 /** The path of the first thing that this version reads but cannot carry out yet. */
 function notSupported(file: Case): string | null {
-  const reply = file.replies.findIndex((r) => UNSUPPORTED_REPLIES.some((kind) => r[kind] !== undefined));
+  const reply = file.replies.findIndex((r) =>
+    UNSUPPORTED_REPLIES.some((kind) => r[kind] !== undefined),
+  );
   if (reply >= 0) {
     const kind = UNSUPPORTED_REPLIES.find((k) => file.replies[reply]?.[k] !== undefined);
     return `/replies/${reply}/${kind}`;
   }
-  const event = file.events.findIndex((e) => UNSUPPORTED_EVENTS.some((kind) => e[kind] !== undefined));
+  const event = file.events.findIndex((e) =>
+    UNSUPPORTED_EVENTS.some((kind) => e[kind] !== undefined),
+  );
   if (event >= 0) {
     const kind = UNSUPPORTED_EVENTS.find((k) => file.events[event]?.[k] !== undefined);
     return `/events/${event}/${kind}`;

@@ -1,12 +1,12 @@
 /**
- * Which entries of a case's `events` fire at a moment, and what each of them is. Every entry fires once;
- * entries that are equal in kind and status trigger fire one after the other, one a moment.
+ * Which entries of a case's `events` fire at a moment, and what each of them is. Every entry fires
+ * once; entries that are equal in kind and status trigger fire one after the other, one a moment.
  */
 import type { Happening } from "../core/event.ts";
-import { jsonEqual, type Json } from "../core/json.ts";
+import { jsonEqual } from "../core/json.ts";
 import { ticketSchema, type Ticket } from "../core/ticket.ts";
 import type { Case } from "./case.ts";
-import { CRASH_POINTS, type CaseEvent } from "./case-events.ts";
+import type { CaseEvent, CRASH_POINTS } from "./case-events.ts";
 
 export type CrashPointName = (typeof CRASH_POINTS)[number];
 
@@ -50,11 +50,15 @@ function isDue(event: CaseEvent, moment: Moment): boolean {
 /** Two replies to the same wait: the second belongs to the next wait. */
 function isSameTrigger(a: CaseEvent, b: CaseEvent): boolean {
   if (b.after === undefined || "step" in b.after) return false;
-  return jsonEqual((a.after ?? null) as Json, b.after as Json) && kindOfEvent(a) === kindOfEvent(b);
+  return jsonEqual(a.after ?? null, b.after) && kindOfEvent(a) === kindOfEvent(b);
 }
 
 /** Entries still unfired whose status came: they are told to the ended run, which refuses them. */
-export function leftovers(events: readonly CaseEvent[], fired: ReadonlySet<number>, statuses: ReadonlySet<string>): DueEvent[] {
+export function leftovers(
+  events: readonly CaseEvent[],
+  fired: ReadonlySet<number>,
+  statuses: ReadonlySet<string>,
+): DueEvent[] {
   return events.flatMap((event, index) => {
     const { after } = event;
     if (fired.has(index) || after === undefined || !("status" in after)) return [];
@@ -62,7 +66,16 @@ export function leftovers(events: readonly CaseEvent[], fired: ReadonlySet<numbe
   });
 }
 
-const KINDS = ["userReply", "cancel", "ticketRevision", "humanReply", "deliverAgain", "tamper", "kill", "freezeMs"] as const;
+const KINDS = [
+  "userReply",
+  "cancel",
+  "ticketRevision",
+  "humanReply",
+  "deliverAgain",
+  "tamper",
+  "kill",
+  "freezeMs",
+] as const;
 
 export function kindOfEvent(event: CaseEvent): (typeof KINDS)[number] | null {
   return KINDS.find((kind) => event[kind] !== undefined) ?? null;
@@ -73,7 +86,11 @@ export function eventIdOf(index: number): string {
 }
 
 /** What the run is told by an entry; null: the entry is about the worker or the stored state. */
-export function happeningOf(file: Case, { index, event }: DueEvent, ticket: Ticket): Happening | null {
+export function happeningOf(
+  file: Case,
+  { index, event }: DueEvent,
+  ticket: Ticket,
+): Happening | null {
   const id = eventIdOf(index);
   if (event.userReply !== undefined) return { kind: "user_reply", id, text: event.userReply };
   if (event.cancel !== undefined) return { kind: "cancel", id, why: event.cancel.why };

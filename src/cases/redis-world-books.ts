@@ -1,4 +1,7 @@
-/** The world's books on Redis, beside the run and apart from its state: one hash and one list a run. */
+/**
+ * The world's books on Redis, beside the run and apart from its state: one hash and one list a
+ * run.
+ */
 import type { Redis } from "ioredis";
 import type { Json } from "../core/json.ts";
 import type { WorldBooks, WorldTotals } from "./world.ts";

@@ -1,6 +1,7 @@
 /**
- * Runs one case: real Redis, real BullMQ, real worker processes. The runner is the outside: it starts the
- * run, lets events happen at named points, kills and replaces workers, and reads what came of it.
+ * Runs one case: real Redis, real BullMQ, real worker processes. The runner is the outside: it
+ * starts the run, lets events happen at named points, kills and replaces workers, and reads what
+ * came of it.
  */
 import type { AgentPack } from "../agents/agent.ts";
 import { PawlError } from "../core/errors.ts";
@@ -20,7 +21,7 @@ import {
   type CrashPointName,
   type DueEvent,
 } from "./happenings.ts";
-import { scriptedAgent } from "./scripted-mind.ts";
+import { scriptedAgent } from "./case-mind.ts";
 import type { WorldBooks } from "./world.ts";
 
 /** A worker process under the runner's hand. */
@@ -150,7 +151,8 @@ class Bench {
       this.#isOver = true;
       await Promise.all([...this.#workers].map((worker) => worker.release()));
     }
-    for (const due of leftovers(this.#file.events, this.#fired, this.#statuses)) await this.#fire(due);
+    for (const due of leftovers(this.#file.events, this.#fired, this.#statuses))
+      await this.#fire(due);
   }
 
   async read(): Promise<{ state: RunState; parked: boolean; inbox: number }> {

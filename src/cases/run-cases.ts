@@ -1,6 +1,7 @@
 /**
- * Many cases, and one case at every crash point: the first run shows which points are reached, then it
- * runs once more for each with a SIGKILL there, and nothing that a user can see may differ.
+ * Many cases, and one case at every crash point: the first run shows which points are reached,
+ * then it runs once more for each with a SIGKILL there, and nothing that a user can see may
+ * differ.
  */
 import type { AgentPack } from "../agents/agent.ts";
 import { PawlError } from "../core/errors.ts";
@@ -31,7 +32,11 @@ export interface CaseResult {
   readonly crashes: number;
   readonly failures: readonly Failure[];
   /** The case file itself is wrong (exit 2). */
-  readonly invalid: { readonly code: string; readonly message: string; readonly path: string | null } | null;
+  readonly invalid: {
+    readonly code: string;
+    readonly message: string;
+    readonly path: string | null;
+  } | null;
 }
 
 export interface CasesOptions {
@@ -44,7 +49,10 @@ export interface CasesOptions {
   readonly onResult: (result: CaseResult) => void;
 }
 
-export async function runCases(files: readonly CaseFile[], options: CasesOptions): Promise<CaseResult[]> {
+export async function runCases(
+  files: readonly CaseFile[],
+  options: CasesOptions,
+): Promise<CaseResult[]> {
   const results: CaseResult[] = [];
   const queue = [...files.entries()];
   const lane = async (): Promise<void> => {
@@ -87,10 +95,12 @@ async function runParsed(file: string, parsed: Case, options: CasesOptions): Pro
       if (failures.length > 0) break;
     }
   }
-  return resultOf(file, parsed, run, failures, crashes);
+  return { ...resultOf(file, parsed, run, failures), crashes };
 }
 
-/** A model without a known price cannot be used with a money limit: refused before any run is made. */
+/**
+ * A model without a known price cannot be used with a money limit: refused before any run is made.
+ */
 function checkPrice(file: Case): void {
   const isUnknown = file.model !== undefined && file.model.price === null;
   if (!isUnknown || typeof file.limits?.moneyMicroUsd !== "number") return;
@@ -137,8 +147,7 @@ function resultOf(
   parsed: Case,
   run: CaseRun,
   failures: readonly Failure[],
-  crashes: number,
-): CaseResult {
+): Omit<CaseResult, "crashes"> {
   const { seen } = run;
   const { status, reason, steps, facts, effects } = summaryOf(seen);
   const { tokens, moneyMicroUsd } = seen.state.spent;
@@ -155,18 +164,21 @@ function resultOf(
     facts,
     spend: { tokens, moneyMicroUsd },
     runId: run.runId,
-    crashes,
     failures,
     invalid: null,
   };
 }
 
-/** A start that was refused may be what the case expects; else the file is not valid, or the run broke. */
+/**
+ * A start that was refused may be what the case expects; else the file is not valid, or the run
+ * broke.
+ */
 function invalid(name: string, file: string, error: unknown, wanted?: string): CaseResult {
   const isOurs = error instanceof PawlError;
   const code = isOurs ? error.code : "internal_error";
   const refused = isOurs && error.path === "price_unknown" ? "price_unknown" : code;
-  const isWanted = wanted !== undefined && (wanted === refused || `PAWL_${wanted.toUpperCase()}` === code);
+  const isWanted =
+    wanted !== undefined && (wanted === refused || `PAWL_${wanted.toUpperCase()}` === code);
   const message = error instanceof Error ? error.message : "unknown";
   const isBroken = !isOurs || wanted !== undefined;
   return {

@@ -1,19 +1,26 @@
 /**
- * The scripted outside world of a case: what tools answer, what happened there, what was asked of the
- * model. Its books are its own and outlive every worker; the run's state never feeds them.
+ * The scripted outside world of a case: what tools answer, what happened there, what was asked of
+ * the model. Its books are its own and outlive every worker; the run's state never feeds them.
  */
 import { setTimeout as pause } from "node:timers/promises";
+import type { ToolSpec } from "../core/agent-spec.ts";
 import { jsonEqual, type Json, type JsonObject } from "../core/json.ts";
 import { PawlError } from "../core/errors.ts";
 import { TransientToolError, type EffectLookup, type ToolContext } from "../tools/tool.ts";
 import type { ModelRequest } from "../providers/provider.ts";
 import type { Case, ScriptedAnswer } from "./case.ts";
 
-/** Where the books are kept; every operation is atomic, so that a zombie cannot count twice as once. */
+/**
+ * Where the books are kept; every operation is atomic, so that a zombie cannot count twice as
+ * once.
+ */
 export interface WorldBooks {
   /** Adds to a counter of a run's world and returns the new value. */
   readonly count: (runId: string, name: string, by?: number) => Promise<number>;
-  /** Books an effect once per key; returns the booked result, which is the earlier one if there was one. */
+  /**
+   * Books an effect once per key; returns the booked result, which is the earlier one if there was
+   * one.
+   */
   readonly book: (runId: string, tool: string, key: string, result: Json) => Promise<Json>;
   readonly booked: (runId: string, tool: string, key: string) => Promise<Json | undefined>;
   /** Remembers that a handler was entered with this key. */
@@ -37,11 +44,16 @@ export interface WorldTotals {
   readonly lastRequest: { readonly tools: readonly string[]; readonly text: string } | null;
 }
 
+/** A case and where its outside keeps its books. */
+export interface World {
+  readonly books: WorldBooks;
+  readonly file: Case;
+}
+
 /** Answers a handler's call as the case says; books the effect of a write when it is entered. */
 export async function callWorld(
-  books: WorldBooks,
-  file: Case,
-  tool: { readonly name: string; readonly effect: "read" | "write" },
+  { books, file }: World,
+  tool: Pick<ToolSpec, "name" | "effect">,
   args: JsonObject,
   context: ToolContext,
 ): Promise<unknown> {
@@ -54,8 +66,9 @@ export async function callWorld(
     // A key that the outside has seen before gets the answer it got before, as real services do.
     const earlier = key === null ? undefined : await books.booked(runId, tool.name, key);
     if (earlier !== undefined) return earlier;
-    const answer = await chooseAnswer(books, file, tool.name, args, runId);
-    const happens = tool.effect === "write" && answer.result !== undefined && answer.effect !== false;
+    const answer = await chooseAnswer({ books, file }, tool.name, args, runId);
+    const happens =
+      tool.effect === "write" && answer.result !== undefined && answer.effect !== false;
     if (happens && key !== null) await books.book(runId, tool.name, key, answer.result as Json);
     if ((answer.delayMs ?? 0) > 0) await pause(answer.delayMs, undefined, { signal });
     return give(answer);
@@ -76,8 +89,7 @@ export async function lookUpWorld(
 
 /** The first entry whose `when` fits and whose `times` are not used up over the whole run. */
 async function chooseAnswer(
-  books: WorldBooks,
-  file: Case,
+  { books, file }: World,
   tool: string,
   args: JsonObject,
   runId: string,

@@ -1,6 +1,7 @@
 /**
- * What all commands share: where output goes and how a failure is told. People get text and colour on a
- * terminal only; `--json` is JSON on stdout and nothing else. Exit 0 done, 1 failed, 2 usage or config.
+ * What all commands share: where output goes and how a failure is told. People get text and colour
+ * on a terminal only; `--json` is JSON on stdout and nothing else. Exit 0 done, 1 failed, 2 usage
+ * or config.
  */
 import { styleText } from "node:util";
 import { messageOf, PawlError, type ErrorCode } from "../core/errors.ts";

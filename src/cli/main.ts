@@ -1,12 +1,16 @@
 #!/usr/bin/env node
-/** The command line. One file a command; this one only gathers them and turns failures into exits. */
+/**
+ * The command line. One file a command; this one only gathers them and turns failures into exits.
+ */
 import { Command, CommanderError } from "commander";
 import { PawlError } from "../core/errors.ts";
 import { addCaseCommands } from "./case.ts";
 import { EXIT, tellFailure } from "./command.ts";
 
 const program = new Command("pawl")
-  .description("LLM agents over support tickets: one step, one job, and a killed worker loses nothing")
+  .description(
+    "LLM agents over support tickets: one step, one job, and a killed worker loses nothing",
+  )
   .exitOverride()
   .configureOutput({ writeErr: () => undefined });
 addCaseCommands(program);

@@ -18,7 +18,9 @@ export interface ToolSpec {
   readonly description: string;
   /** JSON Schema of the arguments, as the model sees it. */
   readonly input: JsonObject;
-  /** Validates and fills defaults; never coerces. `issues` names path, kind and what was expected. */
+  /**
+   * Validates and fills defaults; never coerces. `issues` names path, kind and what was expected.
+   */
   readonly parse: (args: Json) => Parsed;
   readonly normalize: Readonly<Record<string, readonly Normaliser[]>>;
   /** The fields that make two calls the same; null: all of them. */

@@ -11,7 +11,9 @@ export type ArgumentsReading =
   | { readonly ok: true; readonly args: JsonObject }
   | { readonly ok: false; readonly message: string };
 
-/** Reads raw arguments as a JSON object. Blank text means `{}`; every other non-object is refused. */
+/**
+ * Reads raw arguments as a JSON object. Blank text means `{}`; every other non-object is refused.
+ */
 export function readArguments(raw: RawArguments): ArgumentsReading {
   if ("notJson" in raw) return refuse(`arguments are not JSON: ${raw.notJson}`);
   const json = "text" in raw ? parseText(raw.text) : ({ ok: true, json: raw.json } as const);
@@ -28,9 +30,7 @@ export function readToolArguments(tool: ToolSpec, raw: RawArguments): ArgumentsR
   const reading = readArguments(raw);
   if (!reading.ok) return reading;
   const parsed = tool.parse(reading.args);
-  return parsed.ok
-    ? { ok: true, args: normaliseArgs(tool, parsed.args) }
-    : refuse(parsed.issues);
+  return parsed.ok ? { ok: true, args: normaliseArgs(tool, parsed.args) } : refuse(parsed.issues);
 }
 
 function parseText(
@@ -79,7 +79,7 @@ function forbiddenKey(value: Json, path: string): string | null {
   if (typeof value !== "object" || value === null) return null;
   for (const [key, inner] of Object.entries(value)) {
     if (key === "__proto__") return `arguments at ${path}/__proto__: this name is not allowed`;
-    const found = forbiddenKey(inner as Json, `${path}/${key}`);
+    const found = forbiddenKey(inner, `${path}/${key}`);
     if (found !== null) return found;
   }
   return null;

@@ -41,7 +41,11 @@ export function exhausted(state: RunState, now: number): Stop | null {
   const { limits, spent } = state;
   return firstStop([
     reached(spent.moneyMicroUsd, limits.moneyMicroUsd)
-      ? stop("budget_exhausted", "money_exceeded", over("micro-USD", spent.moneyMicroUsd, limits.moneyMicroUsd))
+      ? stop(
+          "budget_exhausted",
+          "money_exceeded",
+          over("micro-USD", spent.moneyMicroUsd, limits.moneyMicroUsd),
+        )
       : null,
     reached(spent.tokens, limits.tokens)
       ? stop("budget_exhausted", "tokens_exceeded", over("tokens", spent.tokens, limits.tokens))
@@ -82,7 +86,8 @@ export function reserve(state: RunState, inputTokens: number, price: Price | nul
     limits.moneyMicroUsd === null
       ? null
       : limits.moneyMicroUsd - spent.moneyMicroUsd - lost.moneyMicroUsd;
-  const byMoney = moneyLeft === null || price === null ? null : outputFor(moneyLeft, inputTokens, price);
+  const byMoney =
+    moneyLeft === null || price === null ? null : outputFor(moneyLeft, inputTokens, price);
   const byTokens = tokensLeft === null ? null : tokensLeft - inputTokens;
   if (byMoney !== null && byMoney < MIN_OUTPUT_TOKENS) {
     const detail = `${moneyLeft} micro-USD left do not pay for ${inputTokens} input tokens`;
@@ -94,9 +99,16 @@ export function reserve(state: RunState, inputTokens: number, price: Price | nul
   }
   const outputCap = Math.min(OUTPUT_CAP_TOKENS, byMoney ?? Infinity, byTokens ?? Infinity);
   // Who knows which tokens the server will write to its cache: at worst all, where that is dearer.
-  const isWriteDearer = price !== null && price.cacheWriteMicroUsdPerMTok > price.inputMicroUsdPerMTok;
+  const isWriteDearer =
+    price !== null && price.cacheWriteMicroUsdPerMTok > price.inputMicroUsdPerMTok;
   const cacheWrite = isWriteDearer ? inputTokens : 0;
-  const worst: Usage = { input: inputTokens, cached: 0, cacheWrite, output: outputCap, reasoning: 0 };
+  const worst: Usage = {
+    input: inputTokens,
+    cached: 0,
+    cacheWrite,
+    output: outputCap,
+    reasoning: 0,
+  };
   return {
     ok: true,
     outputCap,

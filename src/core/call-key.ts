@@ -24,7 +24,11 @@ export function canonicalJson(value: Json): string {
  * Returns `tool:sha256`; the whole arguments are hashed, however long, since reports show calls
  * that differ in their last character only (bug case L-05).
  */
-export function callKey(tool: string, args: JsonObject, identity: readonly string[] | null): string {
+export function callKey(
+  tool: string,
+  args: JsonObject,
+  identity: readonly string[] | null,
+): string {
   const counted =
     identity === null
       ? args
@@ -32,7 +36,9 @@ export function callKey(tool: string, args: JsonObject, identity: readonly strin
   return `${tool}:${digest(canonicalJson(counted as JsonObject))}`;
 }
 
-/** The idempotency key of an effect: from run and call, never from the model. Same call, same key. */
+/**
+ * The idempotency key of an effect: from run and call, never from the model. Same call, same key.
+ */
 export function idempotencyKey(runId: string, key: string): string {
   return `${runId}.${digest(key).slice(0, 32)}`;
 }

@@ -1,9 +1,10 @@
 /**
- * From a journaled decision to what this step does with it: act, answer, refuse or stop. The checks run
- * in one order, all before any handler: finish → shape → tool → arguments → expectation → repeat →
- * last step. Policy comes after, outside the core. Pure: the same decision gives the same ruling.
+ * From a journaled decision to what this step does with it: act, answer, refuse or stop. The
+ * checks run in one order, all before any handler: finish → shape → tool → arguments → expectation
+ * → repeat → last step. Policy comes after, outside the core. Pure: the same decision gives the
+ * same ruling.
  */
-import type { AgentSpec, TerminalKind, ToolSpec } from "./agent-spec.ts";
+import type { AgentSpec, ToolSpec } from "./agent-spec.ts";
 import { readToolArguments } from "./arguments.ts";
 import { exhausted, isLastStep } from "./budget.ts";
 import { callKey } from "./call-key.ts";
@@ -15,6 +16,7 @@ import {
   type ReplyCall,
 } from "./decision.ts";
 import type { JsonObject } from "./json.ts";
+import { isPointer } from "./pointer.ts";
 import type { CallRecord, RunState, Turn } from "./run-state.ts";
 import { stop, type Stop } from "./stop.ts";
 import { checkTerminal, type TerminalRuling } from "./terminal.ts";
@@ -50,8 +52,9 @@ export function check(state: RunState, turn: Turn, agent: AgentSpec, now: number
   const unusual = checkFinish(turn) ?? checkShape(turn, agent, state);
   if (unusual !== null) return unusual;
   const call = turn.calls[0] as ReplyCall;
-  const kind = agent.terminals.get(call.tool);
-  return kind === undefined ? checkWork(state, call, agent, now) : checkEnd(state, turn, call, agent, kind);
+  return agent.terminals.has(call.tool)
+    ? checkEnd(state, turn, call, agent)
+    : checkWork(state, call, agent, now);
 }
 
 /** A cut or filtered reply is never executed and never repaired. */
@@ -78,16 +81,10 @@ function checkShape(turn: Turn, agent: AgentSpec, state: RunState): Ruling | nul
   return null;
 }
 
-function checkEnd(
-  state: RunState,
-  turn: Turn,
-  call: ReplyCall,
-  agent: AgentSpec,
-  kind: TerminalKind,
-): Ruling {
+function checkEnd(state: RunState, turn: Turn, call: ReplyCall, agent: AgentSpec): Ruling {
   // The customer wrote while the model thought: this message answers an older conversation.
   if (turn.heard < state.heard) return { do: "stale", call };
-  const ruling = checkTerminal(state, call, agent, kind);
+  const ruling = checkTerminal(state, call, agent);
   if (ruling.do !== "invalid") return ruling;
   if (isLimitReached(state.streaks.invalidTerminals, state.limits.refusedInARow)) {
     const detail = `the arguments of ${call.tool} were invalid again: ${ruling.message}`;
@@ -114,7 +111,8 @@ function checkWork(state: RunState, call: ReplyCall, agent: AgentSpec, now: numb
     return { ...stopped(stop("stalled", "repeated_call", detail)), earlierStep: earlier.step };
   }
   if (isLastStep(state)) {
-    const over = exhausted(state, now) ?? stop("budget_exhausted", "max_steps_exceeded", "last step");
+    const over =
+      exhausted(state, now) ?? stop("budget_exhausted", "max_steps_exceeded", "last step");
     return stopped(over);
   }
   return {
@@ -127,7 +125,9 @@ function checkWork(state: RunState, call: ReplyCall, agent: AgentSpec, now: numb
 function refuse(state: RunState, call: ReplyCall, code: Refusal, message: string): Ruling {
   if (isLimitReached(state.streaks.refused, state.limits.refusedInARow)) {
     const count = state.streaks.refused + 1;
-    return stopped(stop("blocked", "invalid_decision", `${count} refused in a row; the last: ${code}`));
+    return stopped(
+      stop("blocked", "invalid_decision", `${count} refused in a row; the last: ${code}`),
+    );
   }
   return { do: "refuse", call, code, terminal: false, message };
 }
@@ -152,6 +152,8 @@ function readExpectation(call: ReplyCall, tool: ToolSpec): Expectation | string 
     const issue = parsed.error.issues[0];
     return `expected/${(issue?.path ?? []).join("/")}: ${issue?.message}`;
   }
+  const strange = parsed.data.fields.find((field) => !isPointer(field.pointer));
+  if (strange !== undefined) return "expected/fields: a pointer is empty or begins with /";
   const about = parsed.data.about ?? {};
   const names = Object.keys(tool.about);
   const unnamed = names.filter((name) => !Object.hasOwn(about, name));
@@ -162,8 +164,8 @@ function readExpectation(call: ReplyCall, tool: ToolSpec): Expectation | string 
 }
 
 /**
- * A write is never executed twice in a run. A read may be repeated only on new grounds: a user reply,
- * an approval decision, a ticket revision or a confirmed effect after the earlier call.
+ * A write is never executed twice in a run. A read may be repeated only on new grounds: a user
+ * reply, an approval decision, a ticket revision or a confirmed effect after the earlier call.
  */
 function findRepeat(state: RunState, tool: ToolSpec, key: string, id: string): CallRecord | null {
   const earlier = state.calls.findLast((call) => call.key === key && call.id !== id);

@@ -1,6 +1,7 @@
 /**
  * One condition on one value, used by expectations, postconditions, contradiction rules and
- * missing-data rules alike, so that "exists" means the same everywhere: `[]`, `0`, `false`, `""` exist.
+ * missing-data rules alike, so that "exists" means the same everywhere: `[]`, `0`, `false`, `""`
+ * exist.
  */
 import { z } from "zod";
 import { jsonEqual, jsonSchema, type Json } from "./json.ts";

@@ -39,7 +39,8 @@ export function buildContext(
   return {
     instructions: `${agent.instructions.trim()}\n\n${RULES}`,
     input: asData(viewOf(state)),
-    tools: offer === "all" ? [...workingTools(agent), ...terminalTools(agent)] : terminalTools(agent),
+    tools:
+      offer === "all" ? [...workingTools(agent), ...terminalTools(agent)] : terminalTools(agent),
   };
 }
 
@@ -85,7 +86,8 @@ function workingTools(agent: AgentSpec): ToolOffer[] {
 }
 
 const TERMINAL_TEXT: Readonly<Record<TerminalKind, string>> = {
-  answer: "End the run with an answer to the customer. Claims name the facts that the message states.",
+  answer:
+    "End the run with an answer to the customer. Claims name the facts that the message states.",
   question: "Ask the customer for what only they can know; the run waits for the reply.",
   handoff: "Give the ticket to a person. Say what is known and unknown; no guess.",
   approval: "Ask a person to approve an effect; the run waits for the decision.",

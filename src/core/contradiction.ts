@@ -1,10 +1,10 @@
 /**
- * Contradictions are rules of the pack over facts, never a model's opinion. A rule that fires ends the
- * run with the evidence of each side; who is right is not said, since nobody here can know.
+ * Contradictions are rules of the pack over facts, never a model's opinion. A rule that fires ends
+ * the run with the evidence of each side; who is right is not said, since nobody here can know.
  */
 import type { AgentSpec, ContradictionRule } from "./agent-spec.ts";
 import { passes, type FactCondition } from "./condition.ts";
-import { sameEntity } from "./reduce.ts";
+import { sameEntity } from "./reduce-facts.ts";
 import { newestFact, type Contradiction, type Fact, type RunState } from "./run-state.ts";
 
 /** The first rule of the pack that the newest facts break, with its evidence. */

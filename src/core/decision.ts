@@ -1,6 +1,7 @@
 /**
- * What a model's reply is once an adapter has read it, and what a decision must carry to be acted on.
- * Tolerant here, strict in check.ts: whatever came is journaled, only what is valid is executed.
+ * What a model's reply is once an adapter has read it, and what a decision must carry to be acted
+ * on. Tolerant here, strict in check.ts: whatever came is journaled, only what is valid is
+ * executed.
  */
 import { z } from "zod";
 import { jsonSchema } from "./json.ts";
@@ -38,7 +39,10 @@ export function testOf(field: FieldCheck) {
   }
 }
 
-/** Arguments as they came: parsed JSON, or the text of the wire, or something in-process that is not JSON. */
+/**
+ * Arguments as they came: parsed JSON, or the text of the wire, or something in-process that is
+ * not JSON.
+ */
 export const argumentsSchema = z.union([
   z.strictObject({ json: jsonSchema }),
   z.strictObject({ text: z.string() }),
@@ -56,7 +60,9 @@ export const replyCallSchema = z.strictObject({
 });
 export type ReplyCall = z.infer<typeof replyCallSchema>;
 
-/** Tokens of one model call; cached, cacheWrite are parts of input, reasoning is a part of output. */
+/**
+ * Tokens of one model call; cached, cacheWrite are parts of input, reasoning is a part of output.
+ */
 export const usageSchema = z.strictObject({
   input: z.int().min(0),
   cached: z.int().min(0),
@@ -71,4 +77,3 @@ export const NO_USAGE: Usage = { input: 0, cached: 0, cacheWrite: 0, output: 0, 
 /** stop | tool_calls | completed are normal; every other text, known or not, is not. */
 export const NORMAL_FINISHES: readonly string[] = ["stop", "tool_calls", "completed"];
 export const REFUSAL_FINISHES: readonly string[] = ["refusal", "content_filter"];
-

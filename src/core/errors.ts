@@ -3,7 +3,10 @@
  * What goes wrong as expected inside a run is a value (an event), never one of these.
  */
 
-/** retry: infrastructure, try again later; stop: the asked thing cannot be done; park: leave the run untouched. */
+/**
+ * retry: infrastructure, try again later; stop: the asked thing cannot be done; park: leave the
+ * run untouched.
+ */
 export type Disposition = "retry" | "stop" | "park";
 
 /** The registry. A row each in docs/errors.md; the disposition is part of the contract. */
@@ -54,7 +57,10 @@ export class PawlError extends Error {
   }
 }
 
-/** The text of anything thrown, cut: handlers throw strings, objects with cycles and nothing at all. */
+/**
+ * The text of anything thrown, cut: handlers throw strings, objects with cycles and nothing at
+ * all.
+ */
 export function messageOf(thrown: unknown, maxLength = 300): string {
   let text: string;
   try {

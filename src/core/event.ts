@@ -73,7 +73,9 @@ export const eventSchema = z.discriminatedUnion("type", [
     callId: z.string(),
     tool: z.string(),
     code: z.enum(["unknown_tool", "invalid_arguments", "expectation_missing"]),
-    /** A terminal's arguments are an answer sent back, not a refused decision (bug cases, rule 19). */
+    /**
+     * A terminal's arguments are an answer sent back, not a refused decision (bug cases, rule 19).
+     */
     terminal: z.boolean(),
     message: z.string(),
   }),

@@ -5,7 +5,7 @@
 import type { AgentSpec } from "./agent-spec.ts";
 import { valuesOf } from "./condition.ts";
 import type { Json } from "./json.ts";
-import { sameEntity } from "./reduce.ts";
+import { sameEntity } from "./reduce-facts.ts";
 import { newestFact, type Fact, type RunState, type SupportedClaim } from "./run-state.ts";
 import { statusWordsIn, valuesIn, type Value } from "./message-values.ts";
 
@@ -93,7 +93,8 @@ function isValueSupported(value: Value, sources: Sources): boolean {
     return texts.some(
       (leaf) =>
         valuesIn(String(leaf)).some((seen) => isSameValue(value, seen)) ||
-        (typeof leaf === "number" && value.number !== null &&
+        (typeof leaf === "number" &&
+          value.number !== null &&
           (value.number === leaf || (minor && Math.round(value.number * 100) === leaf))),
     );
   });
@@ -145,15 +146,31 @@ function statusVocabulary(state: RunState, agent: AgentSpec): ReadonlySet<string
   return new Set([...COMMON_STATUS_WORDS, ...words.map((word) => word.toLowerCase())]);
 }
 
-const STATUS_SHAPE = /^[a-z]{3,}(?:[_ -][a-z]+){0,3}$/i;
+const STATUS_SHAPE = /^(?=.{3})[a-z]+(?:[_ -][a-z]+){0,3}$/i;
 const COMMON_STATUS_WORDS = [
-  "paid", "unpaid", "refunded", "delivered", "shipped", "cancelled", "canceled", "closed",
-  "pending", "lost", "stolen", "declined", "rejected", "approved", "dispatched", "damaged",
+  "paid",
+  "unpaid",
+  "refunded",
+  "delivered",
+  "shipped",
+  "cancelled",
+  "canceled",
+  "closed",
+  "pending",
+  "lost",
+  "stolen",
+  "declined",
+  "rejected",
+  "approved",
+  "dispatched",
+  "damaged",
 ];
 
-function leavesOf(value: Json): Json[] {
+type Scalar = null | boolean | number | string;
+
+function leavesOf(value: Json): Scalar[] {
   if (typeof value !== "object" || value === null) return [value];
-  return Object.values(value).flatMap((inner) => leavesOf(inner as Json));
+  return Object.values(value).flatMap((inner) => leavesOf(inner));
 }
 
 function ticketText(state: RunState): string {

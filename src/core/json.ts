@@ -9,17 +9,23 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
-export const jsonSchema: z.ZodType<Json> = z.json() as z.ZodType<Json>;
+export const jsonSchema: z.ZodType<Json> = z.json();
 export const jsonObjectSchema: z.ZodType<JsonObject> = z.record(z.string(), jsonSchema);
 
-/** A nesting no honest result has; recursion past it would overflow the stack before it helps anyone. */
+/**
+ * A nesting no honest result has; recursion past it would overflow the stack before it helps
+ * anyone.
+ */
 const MAX_DEPTH = 200;
 
 export type JsonReading =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly path: string; readonly kind: string };
 
-/** Takes any value; returns it as JSON, or the pointer and kind of the first thing that is not JSON. */
+/**
+ * Takes any value; returns it as JSON, or the pointer and kind of the first thing that is not
+ * JSON.
+ */
 export function readJson(value: unknown): JsonReading {
   try {
     return read(value, "", new Set(), 0);

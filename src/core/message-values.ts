@@ -1,6 +1,6 @@
 /**
- * Finds the checkable values in a text: numbers, amounts, dates, ids (whatever has a digit in it) and
- * status words. Reading, not judging: evidence.ts says whether a value has support.
+ * Finds the checkable values in a text: numbers, amounts, dates, ids (whatever has a digit in it)
+ * and status words. Reading, not judging: evidence.ts says whether a value has support.
  */
 
 export interface Value {
@@ -13,12 +13,28 @@ export interface Value {
 }
 
 const MONTHS = [
-  "january", "february", "march", "april", "may", "june",
-  "july", "august", "september", "october", "november", "december",
+  "january",
+  "february",
+  "march",
+  "april",
+  "may",
+  "june",
+  "july",
+  "august",
+  "september",
+  "october",
+  "november",
+  "december",
 ];
 const MONTH = MONTHS.map((m) => `${m}|${m.slice(0, 3)}`).join("|");
-const DAY_MONTH = new RegExp(`\\b(\\d{1,2})(?:st|nd|rd|th)?\\s+(?:of\\s+)?(${MONTH})\\.?,?\\s+(\\d{4})\\b`, "gi");
-const MONTH_DAY = new RegExp(`\\b(${MONTH})\\.?\\s+(\\d{1,2})(?:st|nd|rd|th)?,?\\s+(\\d{4})\\b`, "gi");
+const DAY_MONTH = new RegExp(
+  `\\b(\\d{1,2})(?:st|nd|rd|th)?\\s+(?:of\\s+)?(${MONTH})\\.?,?\\s+(\\d{4})\\b`,
+  "gi",
+);
+const MONTH_DAY = new RegExp(
+  `\\b(${MONTH})\\.?\\s+(\\d{1,2})(?:st|nd|rd|th)?,?\\s+(\\d{4})\\b`,
+  "gi",
+);
 
 /** A run of letters, digits and joiners with a digit in it; the edges hold no punctuation. */
 const TOKEN = /[\p{L}\p{N}_](?:[\p{L}\p{N}_./:,@#+-]*[\p{L}\p{N}_])?/gu;
@@ -58,8 +74,13 @@ function valueOf(token: string): Value {
   };
 }
 
-/** The words of the vocabulary (lower case, `_` as written) that stand in the text as whole words. */
+/**
+ * The words of the vocabulary (lower case, `_` as written) that stand in the text as whole words.
+ */
 export function statusWordsIn(text: string, vocabulary: ReadonlySet<string>): string[] {
-  const flat = ` ${text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, " ").trim()} `;
+  const flat = ` ${text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, " ")
+    .trim()} `;
   return [...vocabulary].filter((word) => flat.includes(` ${word.replaceAll(/[_-]+/g, " ")} `));
 }

@@ -37,7 +37,9 @@ export function next(state: RunState, now: number): Plan {
   if (found !== null) return { do: "stop", stop: found };
   const [kept] = state.kept;
   if (isLastStep(state)) return { do: "ask", offer: "terminals", dropped: state.kept };
-  return kept === undefined ? { do: "ask", offer: "all", dropped: [] } : { do: "take_kept", call: kept };
+  return kept === undefined
+    ? { do: "ask", offer: "all", dropped: [] }
+    : { do: "take_kept", call: kept };
 }
 
 /** What people said that ends the run, whatever the loop was about to do. */

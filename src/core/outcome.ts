@@ -1,6 +1,6 @@
 /**
- * What a run hands back when it ends: an answer, a handoff, or a stop with the same report. Built from
- * facts, questions and calls only, so it cannot say more than the tools said.
+ * What a run hands back when it ends: an answer, a handoff, or a stop with the same report. Built
+ * from facts, questions and calls only, so it cannot say more than the tools said.
  */
 import type { AgentSpec } from "./agent-spec.ts";
 import type { CallRecord, Fact, Outcome, RunState } from "./run-state.ts";

@@ -1,6 +1,6 @@
 /**
- * After a call was recorded and verified: may the loop go on? Looks at what the facts now say and at
- * the streaks; the first stop in the precedence of stop.ts wins.
+ * After a call was recorded and verified: may the loop go on? Looks at what the facts now say and
+ * at the streaks; the first stop in the precedence of stop.ts wins.
  */
 import type { AgentSpec } from "./agent-spec.ts";
 import { failedTooOften } from "./check.ts";

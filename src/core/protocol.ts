@@ -115,7 +115,8 @@ function tellDecided(row: ProtocolRow, event: EventOf<"decided">): ProtocolRow {
     ...row,
     source: event.source,
     tool: call?.tool ?? null,
-    args: raw === undefined ? null : "json" in raw ? raw.json : "text" in raw ? raw.text : raw.notJson,
+    args:
+      raw === undefined ? null : "json" in raw ? raw.json : "text" in raw ? raw.text : raw.notJson,
     reason: call?.reason ?? null,
     expected: call?.expected ?? null,
     tokens:

@@ -61,7 +61,9 @@ export const factSchema = z.strictObject({
   observedAt: z.number(),
   /** The entity it is about, by the tool's identity names. */
   about: jsonObjectSchema,
-  /** Read from a list, object or text that had to be cut: no count and no "none" follows from it. */
+  /**
+   * Read from a list, object or text that had to be cut: no count and no "none" follows from it.
+   */
   partial: z.boolean(),
 });
 export type Fact = z.infer<typeof factSchema>;
@@ -142,7 +144,10 @@ const reportSchema = {
   ),
 };
 
-/** What the run hands back. A stop carries the same report as a handoff: nobody starts from nothing. */
+/**
+ * What the run hands back. A stop carries the same report as a handoff: nobody starts from
+ * nothing.
+ */
 export const outcomeSchema = z.discriminatedUnion("kind", [
   z.strictObject({
     kind: z.literal("answer"),
@@ -244,8 +249,8 @@ export const runStateSchema = z.strictObject({
 export type RunState = z.infer<typeof runStateSchema>;
 
 /**
- * Takes the text of a stored snapshot. Returns the state; throws PAWL_STATE_UNREADABLE with the path
- * of the first fault and never the value itself, which may be a customer's words.
+ * Takes the text of a stored snapshot. Returns the state; throws PAWL_STATE_UNREADABLE with the
+ * path of the first fault and never the value itself, which may be a customer's words.
  */
 export function parseRunState(text: string): RunState {
   let json: unknown;

@@ -1,6 +1,7 @@
 /**
  * The checks of a terminal call: its arguments, the support of its claims, the postcondition. What
- * comes out is a message that may leave, an answer sent back once, or the stop when once was enough.
+ * comes out is a message that may leave, an answer sent back once, or the stop when once was
+ * enough.
  */
 import { z } from "zod";
 import type { AgentSpec, TerminalKind } from "./agent-spec.ts";
@@ -51,15 +52,17 @@ export function checkTerminal(
   state: RunState,
   call: ReplyCall,
   agent: AgentSpec,
-  kind: TerminalKind,
 ): TerminalRuling | Invalid {
+  const kind = agent.terminals.get(call.tool) as TerminalKind;
   const args = readArguments(call.args);
   if (!args.ok) return { do: "invalid", message: args.message };
   switch (kind) {
     case "answer":
       return withArgs(answerSchema, args.args, (a) => checkAnswer(state, call, agent, a));
     case "question":
-      return withArgs(questionSchema, args.args, (a) => checkQuestion(state, call, agent, a.question));
+      return withArgs(questionSchema, args.args, (a) =>
+        checkQuestion(state, call, agent, a.question),
+      );
     case "handoff":
       return withArgs(handoffSchema, args.args, (a) => checkHandoff(state, agent, a));
     case "approval":
@@ -119,7 +122,9 @@ function unsupported(state: RunState, call: ReplyCall, found: readonly string[])
   return { do: "stop", stop: stop("handoff", "claims_unsupported", detail) };
 }
 
-/** Guesses have no place in a handoff: such a text is left out, what is known stands in the report. */
+/**
+ * Guesses have no place in a handoff: such a text is left out, what is known stands in the report.
+ */
 const GUESS =
   /\b(probabl[ey]|perhaps|maybe|might|likely|possibly|presumably|apparently|seems?|guess|suspect)\b/i;
 
@@ -155,4 +160,3 @@ export function postconditionQuestions(agent: AgentSpec) {
     closedBy: null,
   }));
 }
-

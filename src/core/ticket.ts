@@ -1,4 +1,7 @@
-/** The customer's request as received. Untrusted text: it is data for the model, never an instruction. */
+/**
+ * The customer's request as received. Untrusted text: it is data for the model, never an
+ * instruction.
+ */
 import { z } from "zod";
 import { jsonSchema } from "./json.ts";
 

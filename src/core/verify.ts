@@ -1,13 +1,14 @@
 /**
- * Verify: the result against what was expected and against the tool's own contract. Deterministic, no
- * second model. A result that is about something else, too old or lacks a field gives no fact at all.
+ * Verify: the result against what was expected and against the tool's own contract. Deterministic,
+ * no second model. A result that is about something else, too old or lacks a field gives no fact
+ * at all.
  */
 import { normalise, type ToolSpec } from "./agent-spec.ts";
 import { describeTest, passes } from "./condition.ts";
 import { testOf, type Expectation } from "./decision.ts";
 import { jsonEqual, type Json, type JsonObject } from "./json.ts";
 import { resolvePointer } from "./pointer.ts";
-import { isNews } from "./reduce.ts";
+import { isNews } from "./reduce-facts.ts";
 import { newestFact, type Fact, type Question, type RunState } from "./run-state.ts";
 
 export type VerdictName = "confirmed" | "unconfirmed" | "contradicted";
@@ -76,14 +77,20 @@ function normalised(tool: ToolSpec, name: string, value: Json): Json {
   return normalise(value, Object.hasOwn(tool.normalize, name) ? (tool.normalize[name] ?? []) : []);
 }
 
-/** The result must be about what was asked for and about what was expected: both, or it proves nothing. */
+/**
+ * The result must be about what was asked for and about what was expected: both, or it proves
+ * nothing.
+ */
 function entityDoubts(tool: ToolSpec, seen: Observation, about: JsonObject): string[] {
   const doubts: string[] = [];
   for (const name of Object.keys(tool.about)) {
     const wanted = [seen.expected.about, seen.args].flatMap((side) =>
-      side !== undefined && Object.hasOwn(side, name) ? [normalised(tool, name, side[name] as Json)] : [],
+      side !== undefined && Object.hasOwn(side, name)
+        ? [normalised(tool, name, side[name] as Json)]
+        : [],
     );
-    if (!Object.hasOwn(about, name)) doubts.push(`the result does not say which ${name} it is about`);
+    if (!Object.hasOwn(about, name))
+      doubts.push(`the result does not say which ${name} it is about`);
     else if (wanted.some((value) => !jsonEqual(value, about[name]))) {
       doubts.push(`the result is about another ${name}`);
     }
@@ -104,7 +111,9 @@ function ageDoubts(tool: ToolSpec, seen: Observation): string[] {
   const observedAt = observedAtOf(tool, seen);
   if (observedAt === null) return ["the result does not say when it was observed"];
   const ageMs = seen.at - observedAt;
-  return ageMs > tool.maxAgeMs ? [`observed ${ageMs} ms ago, at most ${tool.maxAgeMs} ms allowed`] : [];
+  return ageMs > tool.maxAgeMs
+    ? [`observed ${ageMs} ms ago, at most ${tool.maxAgeMs} ms allowed`]
+    : [];
 }
 
 function observedAtOf(tool: ToolSpec, seen: Observation): number | null {
@@ -152,13 +161,18 @@ function cutValue(value: Json): { kept: Json; partial: boolean } {
   for (const [key, item] of Object.entries(value as JsonObject)) {
     size += JSON.stringify(item).length + key.length + 4;
     if (size > MAX_FACT_CHARS) break;
-    kept.push([key, item as Json]);
+    kept.push([key, item]);
   }
   const cutTo = Array.isArray(value) ? kept.map(([, item]) => item) : Object.fromEntries(kept);
   return { kept: cutTo, partial: true };
 }
 
-function ask(state: RunState, tool: ToolSpec, seen: Observation, pointers: readonly string[]): Question {
+function ask(
+  state: RunState,
+  tool: ToolSpec,
+  seen: Observation,
+  pointers: readonly string[],
+): Question {
   const subject = seen.expected.about ?? {};
   const what = pointers.map((p) => p || "its result").join(", ");
   return {

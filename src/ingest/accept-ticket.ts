@@ -1,6 +1,6 @@
 /**
- * Ticket in, run out: the run record and its first job are one atomic write, or the ticket is refused
- * with an error. Nothing in between.
+ * Ticket in, run out: the run record and its first job are one atomic write, or the ticket is
+ * refused with an error. Nothing in between.
  */
 import type { AgentSpec } from "../core/agent-spec.ts";
 import { PawlError } from "../core/errors.ts";
@@ -24,7 +24,9 @@ export interface Acceptance {
   readonly limits?: Partial<Limits>;
 }
 
-/** Takes anything; returns the ticket or throws PAWL_TICKET_INVALID with the path, never the text. */
+/**
+ * Takes anything; returns the ticket or throws PAWL_TICKET_INVALID with the path, never the text.
+ */
 export function parseTicket(input: unknown): Ticket {
   const parsed = ticketSchema.safeParse(input);
   if (parsed.success) return parsed.data;

@@ -1,6 +1,6 @@
 /**
- * The policy layer's contract: every call is allowed, needs a person, or is denied, by a named rule.
- * Fails closed: an answer that is odd, thrown, or never comes is a denial, never a crash.
+ * The policy layer's contract: every call is allowed, needs a person, or is denied, by a named
+ * rule. Fails closed: an answer that is odd, thrown, or never comes is a denial, never a crash.
  */
 import { z } from "zod";
 import type { JsonObject } from "../core/json.ts";

@@ -1,17 +1,12 @@
 /**
- * A model whose replies are written down: for cases, scenarios and the benchmark. It decides nothing;
- * which reply comes is said by the number of decisions so far, so a lost reply is served again.
+ * A model whose replies are written down: for cases, scenarios and the benchmark. It decides
+ * nothing; which reply comes is said by the number of decisions so far, so a lost reply is served
+ * again.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { NO_USAGE, type RawArguments } from "../core/decision.ts";
 import { readJson } from "../core/json.ts";
-import {
-  ProviderFault,
-  type ModelCall,
-  type ModelReply,
-  type ModelRequest,
-  type Provider,
-} from "./provider.ts";
+import { ProviderFault, type ModelCall, type ModelReply, type Provider } from "./provider.ts";
 import type { ReplySource, ScriptedModel, ScriptedTurn } from "./turn-script.ts";
 
 /** Bytes a token has at least in what we send: a cautious count where no tokenizer is loaded. */
@@ -25,7 +20,9 @@ export function createScriptedProvider(model: ScriptedModel, source: ReplySource
       const written = source.turn(request.turn)?.usage?.input;
       if (written !== undefined) return written;
       if (!model.counts) return 0;
-      const bytes = Buffer.byteLength(request.instructions + request.input + JSON.stringify(request.tools));
+      const bytes = Buffer.byteLength(
+        request.instructions + request.input + JSON.stringify(request.tools),
+      );
       return Math.ceil(bytes / BYTES_PER_TOKEN);
     },
     async decide(request, signal) {

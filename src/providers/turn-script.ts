@@ -14,7 +14,10 @@ export interface ScriptedTurn {
   }[];
   readonly text?: string | null | undefined;
   readonly finish?: string | undefined;
-  readonly usage?: (Partial<Usage> & { readonly input: number; readonly output: number }) | null | undefined;
+  readonly usage?:
+    | (Partial<Usage> & { readonly input: number; readonly output: number })
+    | null
+    | undefined;
   readonly delayMs?: number | undefined;
 }
 
@@ -30,6 +33,9 @@ export interface ReplySource {
 export interface ScriptedModel {
   readonly name: string;
   readonly price: Price | null;
-  /** Whether tokens are limited or paid, so that a request must be counted where usage is not written. */
+  /**
+   * Whether tokens are limited or paid, so that a request must be counted where usage is not
+   * written.
+   */
   readonly counts: boolean;
 }

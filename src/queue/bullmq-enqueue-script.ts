@@ -1,7 +1,7 @@
 /**
- * BullMQ's own "add a standard job" Lua as a function inside our scripts, so that save and enqueue are
- * one atomic write. Only for the source whose text we know: any other version makes this null, and
- * jobs are added apart, after the save (one more round trip, same safety through the sweeper).
+ * BullMQ's own "add a standard job" Lua as a function inside our scripts, so that save and enqueue
+ * are one atomic write. Only for the source whose text we know: any other version makes this null,
+ * and jobs are added apart, after the save (one more round trip, same safety through the sweeper).
  */
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";

@@ -1,6 +1,7 @@
 /**
- * The step queue on BullMQ: the producer's side, and what repairs need. One queue, `steps`, under the
- * prefix' hash tag. Nothing about a run is kept in a job: its data is the run's id and the step.
+ * The step queue on BullMQ: the producer's side, and what repairs need. One queue, `steps`, under
+ * the prefix' hash tag. Nothing about a run is kept in a job: its data is the run's id and the
+ * step.
  */
 import { Queue, type IQueueBackend } from "bullmq";
 import type { Redis } from "ioredis";
@@ -45,7 +46,8 @@ export async function createBullmqStepQueue(deps: BullmqStepQueueDeps): Promise<
   const { redis, prefix, now } = deps;
   const options = { connection: redis, prefix, ...STALLED_CHECK };
   const queue = new Queue<StepJob>(QUEUE_NAME, options);
-  // Without a listener an ioredis error event would end the process; the caller sees its own failure.
+  // Without a listener an ioredis error event would end the process; the caller sees its own
+  // failure.
   queue.on("error", () => undefined);
   await queue.waitUntilReady();
   const keyOf = (name: string): string => `${prefix}:${QUEUE_NAME}:${name}`;

@@ -1,13 +1,20 @@
 /**
- * The step queue on BullMQ: the consumer's side. The lock is the second line of defence (the fence of
- * the store is the first), so a job whose lock is lost is aborted and never runs twice in one process.
+ * The step queue on BullMQ: the consumer's side. The lock is the second line of defence (the fence
+ * of the store is the first), so a job whose lock is lost is aborted and never runs twice in one
+ * process.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { Worker, type Job } from "bullmq";
 import type { Redis } from "ioredis";
 import { backoffMs } from "./backoff.ts";
 import { QUEUE_NAME } from "./bullmq-step-queue.ts";
-import { DEFAULT_LOCKS, jobIdOf, type LockTimes, type StepJob, type StepWorker } from "./step-queue.ts";
+import {
+  DEFAULT_LOCKS,
+  jobIdOf,
+  type LockTimes,
+  type StepJob,
+  type StepWorker,
+} from "./step-queue.ts";
 
 export interface BullmqStepWorkerDeps {
   readonly redis: Redis;
@@ -20,7 +27,10 @@ export interface BullmqStepWorkerDeps {
   readonly onError: (error: Error) => void;
 }
 
-/** Redis refuses writes for a while: a worker that goes on fetching spins thousands of times a second. */
+/**
+ * Redis refuses writes for a while: a worker that goes on fetching spins thousands of times a
+ * second.
+ */
 const REDIS_REFUSES = /OOM|READONLY|MISCONF|LOADING|CLUSTERDOWN/;
 const COOL_DOWN_MS = 500;
 

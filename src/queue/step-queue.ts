@@ -1,6 +1,6 @@
 /**
- * The contract of the step queue: one job a step, id `<run>.<step>`, so that adding it twice is adding
- * it once. Jobs are removed when they finish: a used id would block the step's retry.
+ * The contract of the step queue: one job a step, id `<run>.<step>`, so that adding it twice is
+ * adding it once. Jobs are removed when they finish: a used id would block the step's retry.
  */
 
 export interface StepJob {
@@ -8,7 +8,10 @@ export interface StepJob {
   readonly step: number;
 }
 
-/** present: waiting, delayed or active. orphan: a job hash that stands in no list and blocks its id. */
+/**
+ * present: waiting, delayed or active. orphan: a job hash that stands in no list and blocks its
+ * id.
+ */
 export type JobPresence = "present" | "absent" | "orphan";
 
 export interface StepQueue {
@@ -27,11 +30,16 @@ export interface StepWorker {
   /** Identifies this process' locks: what a supervisor needs to take its jobs back. */
   readonly id: string;
   readonly ready: () => Promise<void>;
-  /** Stops fetching and waits for the steps in hand, at most so long; then their jobs are left to others. */
+  /**
+   * Stops fetching and waits for the steps in hand, at most so long; then their jobs are left to
+   * others.
+   */
   readonly close: (graceMs: number) => Promise<void>;
 }
 
-/** Lock settings in ms, the same in every process: one odd worker slows the whole queue's recovery. */
+/**
+ * Lock settings in ms, the same in every process: one odd worker slows the whole queue's recovery.
+ */
 export interface LockTimes {
   readonly lockMs: number;
   readonly stalledCheckMs: number;

@@ -1,6 +1,7 @@
 /**
- * Act, record, verify: exactly one call. A write's intent is on disk before its handler starts, under a
- * key that is the same after a crash, so its outcome can be asked for instead of being guessed.
+ * Act, record, verify: exactly one call. A write's intent is on disk before its handler starts,
+ * under a key that is the same after a crash, so its outcome can be asked for instead of being
+ * guessed.
  */
 import { idempotencyKey, digest } from "../core/call-key.ts";
 import type { PreparedCall } from "../core/check.ts";
@@ -15,9 +16,23 @@ import { journal } from "./ask-model.ts";
 import { end, finish, type Finished } from "./finish.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
 
-/** Results up to this many characters of JSON stand in the journal; longer ones under their own key. */
+/**
+ * Results up to this many characters of JSON stand in the journal; longer ones under their own
+ * key.
+ */
 const INLINE_RESULT_CHARS = 8_000;
 const PREVIEW_CHARS = 2_000;
+
+/** One call on its way: what is asked, of which tool, under which key. */
+interface Action {
+  readonly call: PreparedCall;
+  readonly tool: Tool;
+  /** null for reads. */
+  readonly effectKey: string | null;
+  /** An earlier try of this step got as far as the intent. */
+  readonly wasIntended: boolean;
+  readonly startedAt: number;
+}
 
 export async function act(deps: StepDeps, work: Work, call: PreparedCall): Promise<Finished> {
   const tool = work.agent.tools.get(call.tool.name) as Tool;
@@ -30,24 +45,18 @@ export async function act(deps: StepDeps, work: Work, call: PreparedCall): Promi
     if ((await journal(deps, work)) === "conflict") return "conflict";
   }
   await deps.reach?.("before_act", work.job);
-  const startedAt = deps.now();
-  const result = await perform(deps, work, call, tool, effectKey, wasIntended);
+  const action: Action = { call, tool, effectKey, wasIntended, startedAt: deps.now() };
+  const result = await perform(deps, work, action);
   if (result === "late") return finishLate(deps, work);
   await deps.reach?.("after_act", work.job);
-  await recordResult(deps, work, call, result, effectKey, startedAt);
+  await recordResult(deps, work, action, result);
   return result.outcome === "succeeded"
     ? verifyAndFinish(deps, work, call, result)
     : finishFailed(deps, work, tool, result);
 }
 
-async function perform(
-  deps: StepDeps,
-  work: Work,
-  call: PreparedCall,
-  tool: Tool,
-  effectKey: string | null,
-  wasIntended: boolean,
-): Promise<CallResult | "late"> {
+async function perform(deps: StepDeps, work: Work, action: Action): Promise<CallResult | "late"> {
+  const { call, tool, effectKey, wasIntended } = action;
   const left = msLeft(work.state, deps.now());
   const limit = new AbortController();
   const timer = left === null ? null : setTimeout(() => limit.abort(), Math.max(0, left));
@@ -98,11 +107,10 @@ async function settle(tool: Tool, context: ToolContext, unknown: CallResult): Pr
 async function recordResult(
   deps: StepDeps,
   work: Work,
-  call: PreparedCall,
+  action: Action,
   result: CallResult,
-  effectKey: string | null,
-  startedAt: number,
 ): Promise<void> {
+  const { call, effectKey, startedAt } = action;
   const at = deps.now();
   const common = {
     type: "called" as const,
@@ -126,7 +134,8 @@ async function recordResult(
     record(work, at, { ...common, result: result.value, digest: digest(text) });
     return;
   }
-  // Stored before the save that refers to it; a crash in between leaves a key that is written again.
+  // Stored before the save that refers to it; a crash in between leaves a key that is written
+  // again.
   await deps.store.putResult(work.state.id, call.id, text);
   const preview = text.slice(0, PREVIEW_CHARS).replace(/[\uD800-\uDBFF]$/, "");
   const ref = { bytes: Buffer.byteLength(text), preview };

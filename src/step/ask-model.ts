@@ -1,6 +1,7 @@
 /**
- * Decide: one model call, reserved before it leaves and journaled before anything acts on it. A crash
- * after the journal never pays for it again; a crash before it leaves the reservation as spent.
+ * Decide: one model call, reserved before it leaves and journaled before anything acts on it. A
+ * crash after the journal never pays for it again; a crash before it leaves the reservation as
+ * spent.
  */
 import { costOf, msLeft, reserve, timeExceeded } from "../core/budget.ts";
 import { buildContext } from "../core/context.ts";
@@ -42,7 +43,7 @@ export async function askModel(
     return finishWithStop(deps, work, found);
   }
   await deps.reach?.("after_decide", work.job);
-  recordDecision(deps, work, reply, inputTokens, startedAt);
+  recordDecision(deps, work, reply, { inputTokens, startedAt });
   if ((await journal(deps, work)) === "conflict") return "conflict";
   await deps.reach?.("after_journal", work.job);
   return "decided";
@@ -79,8 +80,7 @@ function recordDecision(
   deps: StepDeps,
   work: Work,
   reply: ModelReply,
-  inputTokens: number,
-  startedAt: number,
+  asked: { readonly inputTokens: number; readonly startedAt: number },
 ): void {
   const { provider } = work;
   const first = work.state.nextCall;
@@ -98,12 +98,14 @@ function recordDecision(
     moneyMicroUsd: missing
       ? (work.state.reserved?.moneyMicroUsd ?? 0)
       : costOf(reply.usage, provider.price),
-    contextTokens: reply.usage?.input ?? (inputTokens > 0 ? inputTokens : null),
-    ms: deps.now() - startedAt,
+    contextTokens: reply.usage?.input ?? (asked.inputTokens > 0 ? asked.inputTokens : null),
+    ms: deps.now() - asked.startedAt,
   });
 }
 
-/** Writes what is not yet in the step's journal; a conflict means that another worker has the step. */
+/**
+ * Writes what is not yet in the step's journal; a conflict means that another worker has the step.
+ */
 export async function journal(deps: StepDeps, work: Work): Promise<"written" | "conflict"> {
   const fresh = work.events.slice(work.journaled);
   if (fresh.length === 0) return "written";

@@ -1,6 +1,6 @@
 /**
- * The end of a step: what is left unexecuted is said, the step is counted off, a stop becomes an end,
- * and one fenced write makes all of it true together with the next job.
+ * The end of a step: what is left unexecuted is said, the step is counted off, a stop becomes an
+ * end, and one fenced write makes all of it true together with the next job.
  */
 import { exhausted } from "../core/budget.ts";
 import { outcomeOf, type HandoffText } from "../core/outcome.ts";
@@ -8,7 +8,9 @@ import type { Outcome } from "../core/run-state.ts";
 import type { Reason, Stop, TerminalStatus } from "../core/stop.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
 
-/** conflict: another worker or a newer message was first; load again, drop the work, add nothing. */
+/**
+ * conflict: another worker or a newer message was first; load again, drop the work, add nothing.
+ */
 export type Finished = "saved" | "conflict";
 
 export interface Ending {
@@ -25,7 +27,8 @@ export async function finish(
   options: { readonly isOutward?: boolean } = {},
 ): Promise<Finished> {
   const hasDecided = work.state.turn !== null;
-  const limit = hasDecided && work.state.waiting === null ? exhausted(work.state, deps.now()) : null;
+  const limit =
+    hasDecided && work.state.waiting === null ? exhausted(work.state, deps.now()) : null;
   // A stop found by the check of the reply ends the run there; limits are looked at only otherwise.
   const last = found ?? limit;
   if (last !== null) return end(deps, work, { stop: last });
@@ -41,18 +44,19 @@ export function finishWithStop(deps: StepDeps, work: Work, found: Stop): Promise
 export async function end(deps: StepDeps, work: Work, ending: Ending): Promise<Finished> {
   const { stop: found } = ending;
   const outcome = outcomeOf(work.state, found, work.agent, ending.text);
-  return endWith(deps, work, found, outcome, ending.earlierStep ?? null);
+  return endWith(deps, work, found, { outcome, earlierStep: ending.earlierStep ?? null });
 }
 
 export async function endWith(
   deps: StepDeps,
   work: Work,
   found: { readonly status: TerminalStatus; readonly reason: Reason; readonly detail: string },
-  outcome: Outcome,
-  earlierStep: number | null = null,
+  last: { readonly outcome: Outcome; readonly earlierStep?: number | null },
 ): Promise<Finished> {
+  const { outcome, earlierStep = null } = last;
   const rest = [...(work.state.turn?.calls.slice(1) ?? []), ...work.state.kept];
-  const ambiguous = found.reason === "ambiguous_terminal_calls" ? work.state.turn?.calls : undefined;
+  const ambiguous =
+    found.reason === "ambiguous_terminal_calls" ? work.state.turn?.calls : undefined;
   const left = ambiguous ?? rest;
   if (left.length > 0) {
     const why = `the run ended: ${found.status}/${found.reason}`;

@@ -1,6 +1,7 @@
 /**
- * From a journaled decision to the end of its step: check, permit, act, record, verify. A redelivered
- * step comes here again with the same decision and goes on at the first thing that is not on disk.
+ * From a journaled decision to the end of its step: check, permit, act, record, verify. A
+ * redelivered step comes here again with the same decision and goes on at the first thing that is
+ * not on disk.
  */
 import { check, type PreparedCall, type Ruling } from "../core/check.ts";
 import { unreachable } from "../core/errors.ts";
@@ -73,7 +74,11 @@ async function permitAndAct(deps: StepDeps, work: Work, call: PreparedCall): Pro
     const permission = { callId: call.id, ...answer };
     record(work, deps.now(), { type: "permitted", permission });
   }
-  const { answer, rule, reason } = work.state.turn?.permission ?? { answer: "deny", rule: "", reason: "" };
+  const { answer, rule, reason } = work.state.turn?.permission ?? {
+    answer: "deny",
+    rule: "",
+    reason: "",
+  };
   if (answer === "allow") return act(deps, work, call);
   // Without a way to ask a person, a call that needs one is not made.
   const detail = answer === "deny" ? reason : `needs an approval: ${reason}`;
@@ -82,7 +87,10 @@ async function permitAndAct(deps: StepDeps, work: Work, call: PreparedCall): Pro
 
 type Closing = Extract<Ruling, { do: "answer" | "question" | "handoff" }>;
 
-/** The act of a terminal is its message: it leaves with the save, and only if nobody wrote meanwhile. */
+/**
+ * The act of a terminal is its message: it leaves with the save, and only if nobody wrote
+ * meanwhile.
+ */
 async function close(deps: StepDeps, work: Work, ruling: Closing): Promise<Finished> {
   await deps.reach?.("before_act", work.job);
   const send = (kind: "answer" | "question" | "handoff", text: string): void => {
@@ -100,7 +108,7 @@ async function close(deps: StepDeps, work: Work, ruling: Closing): Promise<Finis
         message: ruling.message,
         claims: [...ruling.claims],
       };
-      return endWith(deps, work, found, outcome);
+      return endWith(deps, work, found, { outcome });
     }
     case "question": {
       send("question", ruling.question);

@@ -1,7 +1,7 @@
 /**
- * One step, readable top to bottom: load → observe → next → decide → check → permit → act → record →
- * verify → save and enqueue. Whatever dies, the same job comes again and goes on at the first thing
- * that is not on disk. A step makes exactly one action.
+ * One step, readable top to bottom: load → observe → next → decide → check → permit → act → record
+ * → verify → save and enqueue. Whatever dies, the same job comes again and goes on at the first
+ * thing that is not on disk. A step makes exactly one action.
  */
 import { PawlError, unreachable } from "../core/errors.ts";
 import { parseEvent, parseHappening } from "../core/event.ts";
@@ -16,12 +16,14 @@ import { finish, finishWithStop, type Finished } from "./finish.ts";
 import { judge } from "./judge.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
 
-/** A reload follows a lost race only; more in a row is a fault that the queue's backoff must slow. */
+/**
+ * A reload follows a lost race only; more in a row is a fault that the queue's backoff must slow.
+ */
 const MOST_RELOADS = 5;
 
 /**
- * Runs the step of a job. Returns when the step is saved, or was saved by somebody else; throws only for
- * infrastructure faults, after which the job must be tried again.
+ * Runs the step of a job. Returns when the step is saved, or was saved by somebody else; throws
+ * only for infrastructure faults, after which the job must be tried again.
  */
 export async function runStep(deps: StepDeps, job: StepJob, signal: AbortSignal): Promise<void> {
   for (let load = 0; load < MOST_RELOADS; load += 1) {

@@ -1,6 +1,7 @@
 /**
- * The sweeper: finds unfinished runs that no job will wake and gives them one. A repair is always the
- * same act: make sure that the job of the run's current step is there. Safe to run anywhere, twice.
+ * The sweeper: finds unfinished runs that no job will wake and gives them one. A repair is always
+ * the same act: make sure that the job of the run's current step is there. Safe to run anywhere,
+ * twice.
  */
 import { parseRunState } from "../core/run-state.ts";
 import { PawlError } from "../core/errors.ts";
@@ -16,7 +17,11 @@ export interface SweepDeps {
 export interface SweepReport {
   readonly looked: number;
   /** Runs without a job, job hashes that stood in no list, runs with unheard mail. */
-  readonly repaired: readonly { readonly runId: string; readonly step: number; readonly kind: RepairKind }[];
+  readonly repaired: readonly {
+    readonly runId: string;
+    readonly step: number;
+    readonly kind: RepairKind;
+  }[];
 }
 
 type RepairKind = "run_without_job" | "orphan_job" | "unheard_inbox" | "overdue_timer";

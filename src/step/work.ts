@@ -1,6 +1,6 @@
 /**
- * The work of one claimed step: the state so far, its events, and which of them are on disk already.
- * Recording an event is folding it: state and journal cannot drift apart.
+ * The work of one claimed step: the state so far, its events, and which of them are on disk
+ * already. Recording an event is folding it: state and journal cannot drift apart.
  */
 import type { AgentPack } from "../agents/agent.ts";
 import type { Event } from "../core/event.ts";
@@ -12,7 +12,9 @@ import type { Provider } from "../providers/provider.ts";
 import type { Fence, RunStore } from "../store/run-store.ts";
 import type { StepJob } from "../queue/step-queue.ts";
 
-/** Named places where tests let a worker die, freeze or hear something; see cases/crash-points.ts. */
+/**
+ * Named places where tests let a worker die, freeze or hear something; see cases/crash-points.ts.
+ */
 export type CrashPoint =
   | "after_load"
   | "after_reserve"
@@ -73,7 +75,7 @@ type WithoutBase<T> = T extends Event ? Omit<T, "at" | "step"> : never;
 export type NewEvent = WithoutBase<Event>;
 
 export function record(work: Work, at: number, event: NewEvent): void {
-  const full = { ...event, at, step: work.state.step } as Event;
+  const full = { ...event, at, step: work.state.step };
   work.state = reduce(work.state, full);
   work.events.push(full);
 }

@@ -1,6 +1,6 @@
 /**
- * Every Redis key of Pawl. All share the hash tag of the prefix, so that one script may touch a run and
- * its queue on Redis Cluster too.
+ * Every Redis key of Pawl. All share the hash tag of the prefix, so that one script may touch a
+ * run and its queue on Redis Cluster too.
  */
 import { PawlError } from "../core/errors.ts";
 

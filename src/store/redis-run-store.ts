@@ -1,6 +1,7 @@
 /**
- * The run store on Redis. A run is one hash, one list of journal lines, one inbox; every change is one
- * Lua script that compares the revision first. Nothing here decides anything: it only makes true or not.
+ * The run store on Redis. A run is one hash, one list of journal lines, one inbox; every change is
+ * one Lua script that compares the revision first. Nothing here decides anything: it only makes
+ * true or not.
  */
 import type { Redis } from "ioredis";
 import type { Event } from "../core/event.ts";
@@ -140,7 +141,8 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
       if (step === -1) return "missing";
       if (step === -2) return "full";
       if (step === 0) return "ended";
-      // An id that exists already is the job that will take this in; a save in between adds the next.
+      // An id that exists already is the job that will take this in; a save in between adds the
+      // next.
       await enqueuer.add(runId, Number(step));
       return "posted";
     },

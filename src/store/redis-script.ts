@@ -1,4 +1,7 @@
-/** Lua scripts beside the code, sent once a connection (EVALSHA afterwards, NOSCRIPT recovered by ioredis). */
+/**
+ * Lua scripts beside the code, sent once a connection (EVALSHA afterwards, NOSCRIPT recovered by
+ * ioredis).
+ */
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
 
@@ -14,7 +17,9 @@ export function defineScript(redis: Redis, name: string, before = ""): Script {
   // `enqueue` is a global that Redis forbids to read unless it is declared.
   const lua = `${before === "" ? "local enqueue = nil" : before}\n${readFileSync(file, "utf8")}`;
   redis.defineCommand(command, { lua });
-  const call = (redis as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>)[command];
+  const call = (redis as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>)[
+    command
+  ];
   if (call === undefined) throw new Error(`ioredis did not define ${command}`);
   return (keys, argv) => call.call(redis, keys.length, ...keys, ...argv);
 }

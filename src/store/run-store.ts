@@ -1,7 +1,7 @@
 /**
- * The contract of the run store: a snapshot, the journal, this step's journal, the inbox. Every write
- * states the revision it expects, so a stale worker changes nothing; every write of ours that a client
- * sends again after a reconnect is recognised by its operation id.
+ * The contract of the run store: a snapshot, the journal, this step's journal, the inbox. Every
+ * write states the revision it expects, so a stale worker changes nothing; every write of ours
+ * that a client sends again after a reconnect is recognised by its operation id.
  */
 import type { Event, Happening } from "../core/event.ts";
 import type { RunState } from "../core/run-state.ts";
@@ -9,7 +9,9 @@ import type { Status } from "../core/stop.ts";
 
 /** Makes the job of a run's step, in the same atomic write where the queue can lend its script. */
 export interface StepEnqueuer {
-  /** Lua `local function enqueue(KEYS, ARGV) … end`; null: jobs are added apart, after the write. */
+  /**
+   * Lua `local function enqueue(KEYS, ARGV) … end`; null: jobs are added apart, after the write.
+   */
   readonly lua: string | null;
   readonly keys: readonly string[];
   readonly argv: (runId: string, step: number) => Promise<readonly (string | Buffer)[]>;

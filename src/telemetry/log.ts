@@ -1,6 +1,6 @@
 /**
- * One structured line a step (semantics, section 9), and one a fault. A line says what a person on call
- * needs and nothing that a customer or a model wrote.
+ * One structured line a step (semantics, section 9), and one a fault. A line says what a person on
+ * call needs and nothing that a customer or a model wrote.
  */
 import { pino, type DestinationStream, type Logger } from "pino";
 import type { Event } from "../core/event.ts";

@@ -1,6 +1,7 @@
 /**
- * What may stand in a log line. Arguments are shown by shape: ids and short codes stay readable, free
- * text, addresses, card numbers and secrets do not. Redacted here, since pino's paths are shallow.
+ * What may stand in a log line. Arguments are shown by shape: ids and short codes stay readable,
+ * free text, addresses, card numbers and secrets do not. Redacted here, since pino's paths are
+ * shallow.
  */
 import { isJsonObject, type Json } from "../core/json.ts";
 
@@ -11,7 +12,10 @@ const LONG_DIGITS = /\d{12,}/;
 const MOST_ENTRIES = 20;
 const MOST_DEPTH = 4;
 
-/** Returns a copy that is safe to log: `<text 5000>` instead of a text, `<redacted>` instead of a secret. */
+/**
+ * Returns a copy that is safe to log: `<text 5000>` instead of a text, `<redacted>` instead of a
+ * secret.
+ */
 export function redact(value: Json, depth = 0): Json {
   if (typeof value === "string") return redactText(value);
   if (typeof value !== "object" || value === null) return value;
@@ -26,7 +30,9 @@ export function redact(value: Json, depth = 0): Json {
       .slice(0, MOST_ENTRIES)
       .map(([name, inner]) => [
         name,
-        SECRET_NAME.test(name) && typeof inner !== "boolean" ? "<redacted>" : redact(inner, depth + 1),
+        SECRET_NAME.test(name) && typeof inner !== "boolean"
+          ? "<redacted>"
+          : redact(inner, depth + 1),
       ]),
   );
 }

@@ -1,6 +1,7 @@
 /**
- * The tools of one agent, checked when the process starts: a registry that could mislead a reader or
- * the model (a read that writes, a fact without a pointer) does not start, and the message says why.
+ * The tools of one agent, checked when the process starts: a registry that could mislead a reader
+ * or the model (a read that writes, a fact without a pointer) does not start, and the message says
+ * why.
  */
 import type { AgentSpec } from "../core/agent-spec.ts";
 import { PawlError } from "../core/errors.ts";
@@ -48,7 +49,9 @@ function checkPointers(tool: Tool): void {
     ...Object.entries(tool.facts).map(([key, p]): [string, string] => [`facts/${key}`, p]),
     ...Object.entries(tool.about).map(([key, p]): [string, string] => [`about/${key}`, p]),
     ...(tool.observedAt === null ? [] : [["observedAt", tool.observedAt] as [string, string]]),
-    ...(tool.confirm === null ? [] : [["confirm/pointer", tool.confirm.pointer] as [string, string]]),
+    ...(tool.confirm === null
+      ? []
+      : [["confirm/pointer", tool.confirm.pointer] as [string, string]]),
   ];
   for (const [path, pointer] of pointers) {
     if (!isPointer(pointer)) refuse(tool, path, "is not a JSON pointer (it starts with /)");

@@ -1,6 +1,7 @@
 /**
- * Runs one prepared call: handler with timeout and signal, transient faults retried inside the step,
- * the result read as JSON. What goes wrong as expected is a value; only an abort from outside throws.
+ * Runs one prepared call: handler with timeout and signal, transient faults retried inside the
+ * step, the result read as JSON. What goes wrong as expected is a value; only an abort from
+ * outside throws.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "../core/errors.ts";
@@ -51,7 +52,11 @@ export async function runCall(
 type Try =
   | { readonly kind: "value"; readonly value: unknown }
   | { readonly kind: "error"; readonly message: string }
-  | { readonly kind: "transient"; readonly fault: "timeout" | "unavailable"; readonly message: string };
+  | {
+      readonly kind: "transient";
+      readonly fault: "timeout" | "unavailable";
+      readonly message: string;
+    };
 
 async function tryOnce(tool: Tool, args: JsonObject, context: ToolContext): Promise<Try> {
   const abort = new AbortController();
@@ -93,7 +98,9 @@ function readThrown(error: unknown): Try {
   return { kind: "transient", fault: code === "ECONNREFUSED" ? "unavailable" : "timeout", message };
 }
 
-/** A result that is not JSON is a failed tool; a write that `confirm` does not accept is unknown. */
+/**
+ * A result that is not JSON is a failed tool; a write that `confirm` does not accept is unknown.
+ */
 export function readResult(tool: Tool, value: unknown, runs: number): CallResult {
   const json = readJson(value);
   if (!json.ok) {

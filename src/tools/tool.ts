@@ -1,6 +1,7 @@
 /**
- * defineTool: a capability with schemas, an effect kind and the contract that verify needs. Reading and
- * writing differ here: a write is handed an idempotency key and says how its effect is confirmed.
+ * defineTool: a capability with schemas, an effect kind and the contract that verify needs.
+ * Reading and writing differ here: a write is handed an idempotency key and says how its effect is
+ * confirmed.
  */
 import { z } from "zod";
 import type { Normaliser, ToolSpec } from "../core/agent-spec.ts";
@@ -63,7 +64,10 @@ export interface ToolDefinition<S extends z.ZodType> {
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_RETRIES = 2;
 
-/** Takes a definition; returns the tool with its JSON Schema compiled once. Checked by the registry. */
+/**
+ * Takes a definition; returns the tool with its JSON Schema compiled once. Checked by the
+ * registry.
+ */
 export function defineTool<S extends z.ZodType>(definition: ToolDefinition<S>): Tool {
   const { input, handler } = definition;
   return {
@@ -88,7 +92,9 @@ export function defineTool<S extends z.ZodType>(definition: ToolDefinition<S>): 
   };
 }
 
-/** Validation without coercion; the issue names path, kind and what was expected, never the value. */
+/**
+ * Validation without coercion; the issue names path, kind and what was expected, never the value.
+ */
 export function parseWith(schema: z.ZodType, args: Json) {
   const parsed = schema.safeParse(args);
   if (parsed.success) return { ok: true as const, args: parsed.data as JsonObject };

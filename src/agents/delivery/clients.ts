@@ -1,6 +1,7 @@
 /**
- * What the delivery agent's tools read from: three clients that cannot write. An installation connects
- * its shop, payment provider and carrier here; results are plain JSON as tools/*.ts describe it.
+ * What the delivery agent's tools read from: three clients that cannot write. An installation
+ * connects its shop, payment provider and carrier here; results are plain JSON as tools/*.ts
+ * describe it.
  */
 import type { JsonObject } from "../../core/json.ts";
 import { TransientToolError } from "../../tools/tool.ts";
@@ -16,9 +17,13 @@ export interface DeliveryClients {
   readonly delivery: Lookup;
 }
 
-/** Nothing is connected: every read is unavailable, which ends a run as a handoff and not as a guess. */
+/**
+ * Nothing is connected: every read is unavailable, which ends a run as a handoff and not as a
+ * guess.
+ */
 export const NOT_CONNECTED: DeliveryClients = {
   order: () => Promise.reject(new TransientToolError("unavailable", "no shop is connected")),
-  payment: () => Promise.reject(new TransientToolError("unavailable", "no payment provider is connected")),
+  payment: () =>
+    Promise.reject(new TransientToolError("unavailable", "no payment provider is connected")),
   delivery: () => Promise.reject(new TransientToolError("unavailable", "no carrier is connected")),
 };

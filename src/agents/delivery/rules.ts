@@ -1,6 +1,6 @@
 /**
- * What cannot be true at once, and what cannot be found out. Each rule names two witnesses; which of
- * them is wrong is for a person to say.
+ * What cannot be true at once, and what cannot be found out. Each rule names two witnesses; which
+ * of them is wrong is for a person to say.
  */
 import type { ContradictionRule, MissingDataRule } from "../../core/agent-spec.ts";
 import type { FactCondition } from "../../core/condition.ts";

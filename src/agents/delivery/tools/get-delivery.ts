@@ -7,7 +7,8 @@ export function getDelivery(clients: DeliveryClients) {
   return defineTool({
     name: "get_delivery",
     effect: "read",
-    description: "The carrier's record of an order's parcel: status, carrier, tracking id, last event.",
+    description:
+      "The carrier's record of an order's parcel: status, carrier, tracking id, last event.",
     input: orderInput,
     ...orderIdentity,
     facts: {

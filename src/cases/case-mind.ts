@@ -1,10 +1,10 @@
 /**
- * The agent and the model of a scripted run, built from its case: inline agents become packs with the
- * world's answers as handlers; a registered pack keeps its own handlers where the case scripts none.
+ * The agent and the model of a scripted run, built from its case: inline agents become packs with
+ * the world's answers as handlers; a registered pack keeps its own handlers where the case scripts
+ * none.
  */
 import { z } from "zod";
 import { defineAgent, type AgentPack } from "../agents/agent.ts";
-import type { Normaliser } from "../core/agent-spec.ts";
 import type { Price } from "../core/budget.ts";
 import { PawlError } from "../core/errors.ts";
 import { isJsonObject, type JsonObject } from "../core/json.ts";
@@ -15,17 +15,28 @@ import { defineTool, type Tool, type ToolHandler } from "../tools/tool.ts";
 import type { Case, InlineAgent, InlineTool, ScriptedReply } from "./case.ts";
 import { bookRequest, callWorld, lookUpWorld, type WorldBooks } from "./world.ts";
 
-/** Marks a run whose outside is scripted; SemVer build metadata, so the version itself stays true. */
+/**
+ * Marks a run whose outside is scripted; SemVer build metadata, so the version itself stays true.
+ */
 export const SCRIPTED = "+scripted";
 
-/** Takes a case and the packs of this process; throws with the path where the agent cannot be built. */
+/**
+ * Takes a case and the packs of this process; throws with the path where the agent cannot be
+ * built.
+ */
 export function scriptedAgent(
   file: Case,
   packs: ReadonlyMap<string, AgentPack>,
   books: WorldBooks,
 ): AgentPack {
-  const pack = typeof file.agent === "string" ? namedPack(file, packs, books) : inlinePack(file, file.agent, books);
-  const policy = file.policyAnswers === undefined ? pack.policy : scriptedPolicy(file.policyAnswers, pack, books);
+  const pack =
+    typeof file.agent === "string"
+      ? namedPack(file, packs, books)
+      : inlinePack(file, file.agent, books);
+  const policy =
+    file.policyAnswers === undefined
+      ? pack.policy
+      : scriptedPolicy(file.policyAnswers, pack, books);
   return {
     ...pack,
     version: `${pack.version}${SCRIPTED}`,
@@ -34,7 +45,11 @@ export function scriptedAgent(
   };
 }
 
-function namedPack(file: Case, packs: ReadonlyMap<string, AgentPack>, books: WorldBooks): AgentPack {
+function namedPack(
+  file: Case,
+  packs: ReadonlyMap<string, AgentPack>,
+  books: WorldBooks,
+): AgentPack {
   const pack = packs.get(file.agent as string);
   if (pack === undefined) {
     const known = [...packs.keys()].join(", ");
@@ -44,7 +59,7 @@ function namedPack(file: Case, packs: ReadonlyMap<string, AgentPack>, books: Wor
   const tools = [...pack.tools.values()].map((tool): [string, Tool] => [
     tool.name,
     Object.hasOwn(file.tools, tool.name)
-      ? { ...tool, handler: (args, context) => callWorld(books, file, tool, args, context) }
+      ? { ...tool, handler: (args, context) => callWorld({ books, file }, tool, args, context) }
       : tool,
   ]);
   return { ...pack, tools: new Map(tools) };
@@ -69,8 +84,9 @@ function inlinePack(file: Case, agent: InlineAgent, books: WorldBooks): AgentPac
 function inlineTool(file: Case, tool: InlineTool, index: number, books: WorldBooks): Tool {
   const spec = { name: tool.name, effect: tool.effect };
   const handler: ToolHandler<JsonObject> = (args, context) =>
-    callWorld(books, file, spec, args, context);
-  const lookup: Tool["lookup"] = (key, context) => lookUpWorld(books, tool.name, context.runId, key);
+    callWorld({ books, file }, spec, args, context);
+  const lookup: Tool["lookup"] = (key, context) =>
+    lookUpWorld(books, tool.name, context.runId, key);
   return {
     ...defineTool({
       ...spec,
@@ -78,7 +94,7 @@ function inlineTool(file: Case, tool: InlineTool, index: number, books: WorldBoo
       input: inputSchema(tool, index) as z.ZodType<JsonObject>,
       handler,
       ...optional("identity", tool.identity),
-      ...optional("normalize", tool.normalize as Record<string, Normaliser[]> | undefined),
+      ...optional("normalize", tool.normalize),
       ...optional("facts", tool.facts),
       ...optional("about", tool.about),
       ...optional("observedAt", tool.observedAt),
@@ -100,10 +116,13 @@ function optional<K extends string, V>(name: K, value: V | undefined): { [P in K
 
 function inputSchema(tool: InlineTool, index: number): z.ZodType {
   try {
-    return z.fromJSONSchema(closed(tool.input) as Parameters<typeof z.fromJSONSchema>[0]);
+    return z.fromJSONSchema(closed(tool.input));
   } catch (cause) {
     const path = `/agent/tools/${index}/input`;
-    throw new PawlError("PAWL_CASE_INVALID", `${path}: not a JSON Schema that can be read`, { path, cause });
+    throw new PawlError("PAWL_CASE_INVALID", `${path}: not a JSON Schema that can be read`, {
+      path,
+      cause,
+    });
   }
 }
 
@@ -111,15 +130,25 @@ function inputSchema(tool: InlineTool, index: number): z.ZodType {
 function closed(schema: JsonObject): JsonObject {
   const entries = Object.entries(schema).map(([key, value]): [string, unknown] => {
     if (key === "properties" && isJsonObject(value)) {
-      return [key, Object.fromEntries(Object.entries(value).map(([n, s]) => [n, isJsonObject(s) ? closed(s) : s]))];
+      return [
+        key,
+        Object.fromEntries(
+          Object.entries(value).map(([n, s]) => [n, isJsonObject(s) ? closed(s) : s]),
+        ),
+      ];
     }
     return [key, key === "items" && isJsonObject(value) ? closed(value) : value];
   });
   const isOpen = isJsonObject(schema["properties"]) && schema["additionalProperties"] === undefined;
-  return Object.fromEntries([...entries, ...(isOpen ? [["additionalProperties", false]] : [])]) as JsonObject;
+  return Object.fromEntries([
+    ...entries,
+    ...(isOpen ? [["additionalProperties", false]] : []),
+  ]) as JsonObject;
 }
 
-/** Whatever the case says, in order, restarts included; when the answers are used up: the default. */
+/**
+ * Whatever the case says, in order, restarts included; when the answers are used up: the default.
+ */
 function scriptedPolicy(answers: readonly unknown[], pack: AgentPack, books: WorldBooks): Policy {
   const fallback = allowDeclared(pack.tools.keys());
   return {
@@ -127,7 +156,8 @@ function scriptedPolicy(answers: readonly unknown[], pack: AgentPack, books: Wor
       const index = (await books.count(request.runId, "policy")) - 1;
       if (index >= answers.length) return fallback.decide(request);
       const answer = answers[index];
-      if (isJsonObject(answer) && typeof answer["throws"] === "string") throw new Error(answer["throws"]);
+      if (isJsonObject(answer) && typeof answer["throws"] === "string")
+        throw new Error(answer["throws"]);
       if (isJsonObject(answer) && answer["hang"] === true) return new Promise(() => undefined);
       return answer;
     },
@@ -142,11 +172,16 @@ export function scriptedModel(
   const price = priceOf(file);
   const { tokens, moneyMicroUsd } = file.limits ?? {};
   const isLimited = typeof tokens === "number" || typeof moneyMicroUsd === "number";
-  const model = { name: file.model?.name ?? "scripted", price, counts: isLimited || price !== null };
+  const model = {
+    name: file.model?.name ?? "scripted",
+    price,
+    counts: isLimited || price !== null,
+  };
   const source: ReplySource = {
     turn: (index) => turnAt(file, index),
     served: (request) => bookRequest(books, request),
-    ranOut: (request) => books.note(request.runId, "fault", `/replies/${request.turn}: none is left`),
+    ranOut: (request) =>
+      books.note(request.runId, "fault", `/replies/${request.turn}: none is left`),
   };
   return { model, source };
 }

@@ -1,0 +1,96 @@
+/**
+ * A step worker as a service: connect, check, work, stop on a signal. Shared by the worker process
+ * and `pawl worker`, so that both stop in the same way.
+ */
+import { sweep } from "../step/sweep.ts";
+import type { StepWorker } from "../queue/step-queue.ts";
+import { createStepLog, type Logger } from "../telemetry/log.ts";
+import { systemClock } from "./clock.ts";
+import { checkRedisSafety } from "./safe-redis.ts";
+import {
+  agentPacks,
+  connectBackbone,
+  scriptedResolver,
+  startWorker,
+  type Backbone,
+} from "./wire.ts";
+
+export interface StepProcess {
+  readonly worker: StepWorker;
+  readonly backbone: Backbone;
+  readonly stop: () => Promise<void>;
+}
+
+export interface StepProcessOptions {
+  readonly url: string;
+  readonly prefix: string;
+  readonly concurrency: number;
+  readonly logger: Logger;
+}
+
+/** Longer than a tool's default timeout: a graceful stop lets the step in hand end. */
+const GRACE_MS = 25_000;
+
+export async function startStepProcess(options: StepProcessOptions): Promise<StepProcess> {
+  const backbone = await connectBackbone(options.url, options.prefix, systemClock);
+  try {
+    await checkRedisSafety(backbone.redis);
+  } catch (error) {
+    await backbone.close();
+    throw error;
+  }
+  const worker = startWorker(
+    backbone,
+    systemClock,
+    { resolve: scriptedResolver(backbone, agentPacks()), log: createStepLog(options.logger) },
+    { concurrency: options.concurrency },
+  );
+  await worker.ready();
+  options.logger.info({ worker: worker.id, concurrency: options.concurrency }, "worker ready");
+  return {
+    worker,
+    backbone,
+    async stop() {
+      await worker.close(GRACE_MS);
+      await backbone.close();
+    },
+  };
+}
+
+/**
+ * Every so often: rare enough to cost nothing, often enough that no lost run waits for a person.
+ */
+const SWEEP_EVERY_MS = 15_000;
+/** Three lock lifetimes: a step that is worked on is younger. */
+const REST_MS = 30_000;
+
+/** Sweeps until stopped; each repair is one log line. */
+export function startSweeping(backbone: Backbone, logger: Logger): { readonly stop: () => void } {
+  const deps = { store: backbone.store, queue: backbone.queue, now: systemClock.now };
+  const once = async (): Promise<void> => {
+    try {
+      const { repaired } = await sweep(deps, REST_MS);
+      for (const repair of repaired) logger.warn(repair, "swept");
+    } catch (error) {
+      logger.error({ detail: (error as Error).name }, "sweep failed");
+    }
+  };
+  const timer = setInterval(() => void once(), SWEEP_EVERY_MS);
+  void once();
+  return { stop: () => clearInterval(timer) };
+}
+
+/** Runs `stop` once on SIGTERM or SIGINT; a second signal ends the process at once. */
+export function stopOnSignal(stop: () => Promise<void>): void {
+  let isStopping = false;
+  const onSignal = (): void => {
+    if (isStopping) process.exit(1);
+    isStopping = true;
+    void stop().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+}

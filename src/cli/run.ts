@@ -1,0 +1,113 @@
+/** `pawl run`: one ticket from acceptance to its end in this process, told as a protocol. */
+import { readFile } from "node:fs/promises";
+import type { Command } from "commander";
+import { readConfig } from "../app/config.ts";
+import { followRun } from "../app/follow.ts";
+import { useRedis } from "../app/local-redis.ts";
+import { readScenario, scenarioNames, startScenario } from "../app/scenarios.ts";
+import { startStepProcess, type StepProcess } from "../app/step-process.ts";
+import { agentPacks } from "../app/wire.ts";
+import { PawlError } from "../core/errors.ts";
+import { protocolOf } from "../core/protocol.ts";
+import { viewOf } from "../core/run-view.ts";
+import { parseTicket } from "../ingest/accept-ticket.ts";
+import { createLogger } from "../telemetry/log.ts";
+import { EXIT, print, printJson } from "./command.ts";
+import { printOutcome, printStep } from "./protocol-view.ts";
+
+interface RunFlags {
+  readonly agent: string;
+  readonly scenario?: string;
+  readonly ticket?: string;
+  readonly json?: boolean;
+}
+
+export function addRunCommand(program: Command): void {
+  program
+    .command("run")
+    .description("run one ticket here and print its protocol")
+    .requiredOption("--agent <name>", "the agent pack")
+    .option("--scenario <name>", "a scenario of the pack, with its scripted outside")
+    .option("--ticket <file>", "a ticket as JSON, worked on with the configured model")
+    .option("--json", "the finished run as one JSON document, as `pawl show` gives it")
+    .action(async (flags: RunFlags) => {
+      process.exitCode = await run(flags);
+    });
+}
+
+async function run(flags: RunFlags): Promise<number> {
+  const packs = agentPacks();
+  if (!packs.has(flags.agent)) {
+    const message = `there is no agent ${flags.agent.slice(0, 60)}; there are: ${[...packs.keys()].join(", ")}`;
+    throw new PawlError("PAWL_AGENT_UNKNOWN", message, { path: "--agent" });
+  }
+  if ((flags.scenario === undefined) === (flags.ticket === undefined)) {
+    const names = scenarioNames(flags.agent).join(", ");
+    throw new PawlError("PAWL_USAGE", `give --scenario (${names}) or --ticket FILE`);
+  }
+  if (flags.ticket !== undefined) await refuseTicket(flags.ticket);
+  const file = readScenario(flags.agent, flags.scenario ?? "");
+  const config = readConfig();
+  const redis = await useRedis(config.REDIS_URL, "kept");
+  let service: StepProcess | null = null;
+  try {
+    service = await startStepProcess({
+      url: redis.url,
+      prefix: config.PAWL_PREFIX,
+      concurrency: 1,
+      logger: createLogger(config.PAWL_LOG_LEVEL ?? "silent", process.stderr),
+    });
+    const runId = await startScenario(service.backbone, file, packs);
+    return await follow(service, runId, flags.json === true);
+  } finally {
+    await service?.stop();
+    await redis.stop();
+  }
+}
+
+/** The ticket is checked first: a user mends one thing at a time. */
+async function refuseTicket(path: string): Promise<never> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (cause) {
+    throw new PawlError("PAWL_TICKET_INVALID", `cannot read ${path}`, { path, cause });
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw new PawlError("PAWL_TICKET_INVALID", `${path} is not JSON`, { path });
+  }
+  parseTicket(json);
+  const message = "no model provider is built in yet; run a scenario of the agent with --scenario";
+  throw new PawlError("PAWL_PROVIDER_MISSING", message);
+}
+
+async function follow(service: StepProcess, runId: string, asJson: boolean): Promise<number> {
+  const stop = new AbortController();
+  process.once("SIGINT", () => stop.abort());
+  process.once("SIGTERM", () => stop.abort());
+  if (!asJson) print(`run ${runId}`);
+  let printed = 0;
+  const { events, state, parked } = await followRun(
+    service.backbone.store,
+    runId,
+    (_fresh, all) => {
+      if (asJson) return;
+      // The journal grows by whole steps, so every row that is there is complete.
+      for (const row of protocolOf(all).slice(printed)) {
+        printStep(row);
+        printed += 1;
+      }
+    },
+    stop.signal,
+  );
+  const view = viewOf(state, events, { parked });
+  if (asJson) printJson(view);
+  else {
+    printOutcome(view);
+    print(`\nmore: pawl show ${runId} · pawl trace ${runId} · pawl replay ${runId}`);
+  }
+  return view.status === "failed" ? EXIT.failed : EXIT.done;
+}

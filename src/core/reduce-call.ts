@@ -1,0 +1,144 @@
+/**
+ * The part of reduce.ts about decisions and calls: what was decided, refused, sent back, intended
+ * and carried out, and the streaks that bound each of them.
+ */
+import { cut } from "./cut.ts";
+import type { EventOf } from "./event.ts";
+import type { CallRecord, Feedback, RunState } from "./run-state.ts";
+
+/** Bounds of what the state keeps for the model's eyes; everything whole is in the journal. */
+const RECENT_RESULTS = 3;
+const SHOWN_RESULT_CHARS = 2_000;
+const SHOWN_ARGS_CHARS = 300;
+const FEEDBACK_KEPT = 6;
+
+export function decided(state: RunState, event: EventOf<"decided">): RunState {
+  const isModel = event.source === "model";
+  const tokens =
+    event.usage === null
+      ? isModel
+        ? (state.reserved?.tokens ?? 0)
+        : 0
+      : event.usage.input + event.usage.output;
+  return {
+    ...state,
+    spent: {
+      steps: state.spent.steps + 1,
+      tokens: state.spent.tokens + tokens,
+      moneyMicroUsd: state.spent.moneyMicroUsd + event.moneyMicroUsd,
+    },
+    reserved: isModel ? null : state.reserved,
+    kept: isModel ? state.kept : state.kept.slice(1),
+    nextCall: isModel ? state.nextCall + event.calls.length : state.nextCall,
+    modelTurns: isModel ? state.modelTurns + 1 : state.modelTurns,
+    turn: {
+      source: event.source,
+      finish: event.finish,
+      text: event.text,
+      calls: event.calls,
+      heard: state.heard,
+      permission: null,
+      intended: null,
+    },
+  };
+}
+
+export function refused(state: RunState, event: EventOf<"refused">): RunState {
+  const streaks = event.terminal
+    ? { ...state.streaks, refused: 0, invalidTerminals: state.streaks.invalidTerminals + 1 }
+    : { ...state.streaks, refused: state.streaks.refused + 1 };
+  return {
+    ...withFeedback(state, {
+      step: event.step,
+      code: event.code,
+      tool: event.tool,
+      message: event.message,
+    }),
+    streaks,
+  };
+}
+
+export function nudged(state: RunState, event: EventOf<"nudged">): RunState {
+  const message = "Text alone does nothing. Call one tool, or one terminal tool to end.";
+  return {
+    ...withFeedback(state, {
+      step: event.step,
+      code: "terminal_tool_missing",
+      tool: null,
+      message: message,
+    }),
+    streaks: { ...state.streaks, nudges: state.streaks.nudges + 1 },
+  };
+}
+
+export function sentBack(state: RunState, event: EventOf<"sent_back">): RunState {
+  const isClaims = event.code === "claims_unsupported";
+  const message = isClaims
+    ? `Not sent. Without support from a fact that you claim: ${event.unsupported.join(", ")}`
+    : `Not sent. Still open: ${event.unsupported.join(", ")}`;
+  return {
+    ...withFeedback(state, { step: event.step, code: event.code, tool: null, message: message }),
+    streaks: {
+      ...state.streaks,
+      refused: 0,
+      claimsSentBack: state.streaks.claimsSentBack + (isClaims ? 1 : 0),
+      postconditionSentBack: state.streaks.postconditionSentBack + (isClaims ? 0 : 1),
+    },
+  };
+}
+
+function withFeedback(state: RunState, feedback: Feedback): RunState {
+  return { ...state, feedback: [...state.feedback, feedback].slice(-FEEDBACK_KEPT) };
+}
+
+export function intended(state: RunState, event: EventOf<"intended">): RunState {
+  if (state.turn === null) return state;
+  const { callId, idempotencyKey } = event;
+  return {
+    ...withCall(state, {
+      id: callId,
+      step: event.step,
+      tool: event.tool,
+      key: event.key,
+      effect: "write",
+      shownArgs: cut(JSON.stringify(event.args), SHOWN_ARGS_CHARS),
+      outcome: "intended",
+      grounds: state.grounds,
+    }),
+    turn: { ...state.turn, intended: { callId, idempotencyKey } },
+  };
+}
+
+function withCall(state: RunState, call: CallRecord): RunState {
+  return { ...state, calls: [...state.calls.filter((c) => c.id !== call.id), call] };
+}
+
+export function called(before: RunState, event: EventOf<"called">): RunState {
+  const state = withCall(before, {
+    id: event.callId,
+    step: event.step,
+    tool: event.tool,
+    key: event.key,
+    effect: event.effect,
+    shownArgs: cut(JSON.stringify(event.args), SHOWN_ARGS_CHARS),
+    outcome: event.outcome,
+    grounds: before.grounds,
+  });
+  if (event.outcome !== "succeeded") {
+    const { code, message } = event.error ?? { code: "tool_execution_failed", message: "" };
+    return {
+      ...withFeedback(state, { step: event.step, code: code, tool: event.tool, message: message }),
+      streaks: { ...state.streaks, refused: state.streaks.refused + 1 },
+    };
+  }
+  const text =
+    event.ref === undefined
+      ? cut(JSON.stringify(event.result), SHOWN_RESULT_CHARS)
+      : `${event.ref.preview}… [cut: ${event.ref.bytes} bytes in all]`;
+  const shown = { callId: event.callId, tool: event.tool, text };
+  return {
+    ...state,
+    recent: [...state.recent, shown].slice(-RECENT_RESULTS),
+    streaks: { ...state.streaks, refused: 0, invalidTerminals: 0 },
+  };
+}

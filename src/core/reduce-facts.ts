@@ -1,0 +1,63 @@
+/**
+ * The part of reduce.ts about facts: what a verdict adds, which questions it closes, what is
+ * progress.
+ */
+import { passes } from "./condition.ts";
+import type { EventOf } from "./event.ts";
+import { jsonEqual } from "./json.ts";
+import { newestFact, type Fact, type Question, type RunState } from "./run-state.ts";
+
+/**
+ * Facts, questions and progress move together: progress is a new or changed fact or a closed
+ * question.
+ */
+export function verified(state: RunState, event: EventOf<"verified">): RunState {
+  const fresh = event.facts.filter((fact) => isNews(state, fact));
+  const facts = [...state.facts, ...fresh];
+  const asked = event.question === null ? [] : [event.question];
+  const questions = [...state.questions.map((q) => settle(q, facts, event)), ...asked];
+  const closed = questions.some(
+    (q) => !q.open && state.questions.some((old) => old.id === q.id && old.open),
+  );
+  const isProgress = event.verdict !== "unconfirmed" && (fresh.length > 0 || closed);
+  const call = state.calls.find((c) => c.id === event.callId);
+  const isConfirmedEffect = call?.effect === "write" && event.verdict === "confirmed";
+  return {
+    ...state,
+    facts,
+    questions,
+    grounds: state.grounds + (isConfirmedEffect ? 1 : 0),
+    streaks: { ...state.streaks, noProgress: isProgress ? 0 : state.streaks.noProgress + 1 },
+  };
+}
+
+/** An equal value of the same key is no news, whatever call gave it. */
+export function isNews(state: RunState, fact: Pick<Fact, "key" | "value" | "partial">): boolean {
+  const known = newestFact(state, fact.key);
+  if (known === null || known.partial !== fact.partial) return true;
+  return !jsonEqual(known.value, fact.value);
+}
+
+function settle(question: Question, facts: readonly Fact[], event: EventOf<"verified">): Question {
+  if (question.condition !== null) {
+    const { condition } = question;
+    const fact = facts.findLast((f) => f.key === condition.fact);
+    const seen =
+      fact === undefined
+        ? ({ found: false } as const)
+        : { found: true as const, value: fact.value };
+    const open = !passes(condition, seen);
+    return { ...question, open, closedBy: open ? null : (fact?.id ?? null) };
+  }
+  if (!question.open || event.verdict !== "confirmed") return question;
+  const answer = event.facts.find(
+    (fact) => question.pointers.includes(fact.pointer) && sameEntity(question.about, fact.about),
+  );
+  if (answer === undefined) return question;
+  return { ...question, open: false, closedBy: answer.id };
+}
+
+/** Two sets of identity values agree when no name they share has another value. */
+export function sameEntity(a: Fact["about"], b: Fact["about"]): boolean {
+  return Object.keys(a).every((name) => !Object.hasOwn(b, name) || a[name] === b[name]);
+}
