@@ -161,7 +161,8 @@ class Bench {
     try {
       this.#lastState = parseRunState(run.json);
     } catch (error) {
-      if (!run.parked || this.#lastState === null) throw error;
+      // Tampered with, and not yet found out by a worker.
+      if (this.#lastState === null) throw error;
     }
     return { state: this.#lastState, parked: run.parked, inbox: run.inbox };
   }

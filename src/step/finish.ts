@@ -32,7 +32,7 @@ export async function finish(
   // A stop found by the check of the reply ends the run there; limits are looked at only otherwise.
   const last = found ?? limit;
   if (last !== null) return end(deps, work, { stop: last });
-  if (hasDecided) record(work, deps.now(), { type: "step_ended", ms: deps.now() - work.startedAt });
+  record(work, deps.now(), { type: "step_ended", ms: deps.now() - work.startedAt });
   return save(deps, work, options.isOutward === true);
 }
 

@@ -130,8 +130,10 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
         ],
       );
       if (reply === 3) return "inbox_changed";
-      // A crash between the two writes leaves a run without a job: the sweeper's case.
-      if (reply === 4) await enqueuer.add(runId, state.step);
+      // A crash between the two writes leaves a run without a job: the sweeper's case. Sent again,
+      // the script says only that it was applied, so the job is added then too.
+      const isApart = reply === 4 || (reply === 2 && enqueuer.lua === null && wantsNext);
+      if (isApart) await enqueuer.add(runId, state.step);
       return written(fence, reply);
     },
 

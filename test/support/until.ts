@@ -1,0 +1,14 @@
+/** Waits for a fact that only Redis can tell: asked again and again, with a bound that fails the test. */
+import { setTimeout as pause } from "node:timers/promises";
+
+const PAUSE_MS = 5;
+/** Far above what any of these takes; a test that hangs is told by this and not by the runner. */
+const LONGEST_MS = 10_000;
+
+export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
+  const last = performance.now() + LONGEST_MS;
+  while (!(await holds())) {
+    if (performance.now() > last) throw new Error(`not true after ${LONGEST_MS} ms: ${holds}`);
+    await pause(PAUSE_MS);
+  }
+}
