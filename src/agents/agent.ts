@@ -17,6 +17,7 @@ import type { Tool } from "../tools/tool.ts";
 
 export interface AgentPack extends AgentSpec {
   readonly tools: ReadonlyMap<string, Tool>;
+  readonly effects: ReadonlyMap<string, Tool>;
   readonly policy: Policy;
 }
 
@@ -27,6 +28,12 @@ export interface AgentDefinition {
   readonly tools: readonly Tool[];
   readonly terminals?: readonly string[];
   readonly policy?: Policy;
+  /** Approval terminal → the write tool that it executes; expiresMs defaults to a day. */
+  readonly approvals?: Readonly<
+    Record<string, { readonly executes: string; readonly expiresMs?: number | undefined }>
+  >;
+  readonly effectMessage?: string;
+  readonly replyMs?: number;
   readonly contradictions?: readonly ContradictionRule[];
   readonly missingData?: readonly MissingDataRule[];
   readonly postcondition?: readonly FactCondition[];
@@ -37,14 +44,21 @@ export interface AgentDefinition {
 
 /** Checks a definition as a whole; throws PAWL_TOOL_INVALID or PAWL_AGENT_INVALID with the path. */
 export function defineAgent(definition: AgentDefinition): AgentPack {
-  const tools = createRegistry(definition.tools);
+  const all = createRegistry(definition.tools);
+  const approvals = approvalsOf(definition, all);
+  const executed = new Set([...approvals.values()].map((approval) => approval.executes));
+  const tools = new Map([...all].filter(([name]) => !executed.has(name)));
   const agent: AgentPack = {
     name: definition.name,
     version: definition.version,
     instructions: definition.instructions,
     tools,
+    effects: new Map([...all].filter(([name]) => executed.has(name))),
+    approvals,
     terminals: terminalsOf(definition),
-    policy: definition.policy ?? allowDeclared(tools.keys()),
+    policy: definition.policy ?? allowDeclared(all.keys()),
+    effectMessage: definition.effectMessage ?? null,
+    replyMs: definition.replyMs ?? REPLY_MS,
     contradictions: definition.contradictions ?? [],
     missingData: definition.missingData ?? [],
     postcondition: definition.postcondition ?? [],
@@ -56,10 +70,33 @@ export function defineAgent(definition: AgentDefinition): AgentPack {
   return agent;
 }
 
+/** A day for an operator, three for a customer: over a weekend somebody looks. */
+const APPROVAL_MS = 24 * 3_600_000;
+const REPLY_MS = 72 * 3_600_000;
+
+function approvalsOf(definition: AgentDefinition, tools: ReadonlyMap<string, Tool>) {
+  const given = Object.entries(definition.approvals ?? {});
+  return new Map(
+    given.map(([terminal, { executes, expiresMs = APPROVAL_MS }]) => {
+      const path = `approvals/${terminal}`;
+      if (!APPROVAL.test(terminal)) {
+        const message = `agent ${definition.name}: ${path} is not named request_…_approval`;
+        throw new PawlError("PAWL_AGENT_INVALID", message, { path });
+      }
+      if (tools.get(executes)?.effect !== "write") {
+        const message = `agent ${definition.name}: ${path} executes ${executes}, no write tool`;
+        throw new PawlError("PAWL_AGENT_INVALID", message, { path });
+      }
+      return [terminal, { executes, expiresMs }] as const;
+    }),
+  );
+}
+
 const APPROVAL = /^request_[a-z0-9_]+_approval$/;
 
 function terminalsOf(definition: AgentDefinition) {
-  const names = definition.terminals ?? [...TERMINAL_KINDS.keys()];
+  const asked = Object.keys(definition.approvals ?? {});
+  const names = definition.terminals ?? [...TERMINAL_KINDS.keys(), ...asked];
   return new Map(
     names.map((name) => {
       const kind = TERMINAL_KINDS.get(name) ?? (APPROVAL.test(name) ? "approval" : undefined);

@@ -103,6 +103,7 @@ export function scriptedResolver(
     const mind = {
       agent: scriptedAgent(file, packs, books),
       provider: createScriptedProvider(model, source),
+      fastForward: file.fastForward === true,
     };
     if (minds.size >= MOST_MINDS) minds.delete(minds.keys().next().value ?? "");
     minds.set(state.id, mind);
@@ -126,13 +127,14 @@ export interface WorkerOptions {
 export function startWorker(
   backbone: Backbone,
   clock: Clock,
-  step: Omit<StepDeps, "store" | "addJob" | "now"> & { readonly jobDone?: () => void },
+  step: Omit<StepDeps, "store" | "addJob" | "addTimer" | "now"> & { readonly jobDone?: () => void },
   options: WorkerOptions,
 ): StepWorker {
   const deps: StepDeps = {
     ...step,
     store: backbone.store,
     addJob: backbone.queue.add,
+    addTimer: backbone.queue.addTimer,
     now: clock.now,
   };
   return createBullmqStepWorker({

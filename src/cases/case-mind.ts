@@ -56,25 +56,31 @@ function namedPack(
     const message = `/agent: there is no such agent; the agents are: ${known}`;
     throw new PawlError("PAWL_AGENT_UNKNOWN", message, { path: "/agent" });
   }
-  const tools = [...pack.tools.values()].map((tool): [string, Tool] => [
-    tool.name,
-    Object.hasOwn(file.tools, tool.name)
-      ? { ...tool, handler: (args, context) => callWorld({ books, file }, tool, args, context) }
-      : tool,
-  ]);
-  return { ...pack, tools: new Map(tools) };
+  const scripted = (tool: Tool): [string, Tool] => {
+    if (!Object.hasOwn(file.tools, tool.name)) return [tool.name, tool];
+    const handler: Tool["handler"] = (args, context) =>
+      callWorld({ books, file }, tool, args, context);
+    const lookup: Tool["lookup"] =
+      tool.lookup === null
+        ? null
+        : (key, context) => lookUpWorld(books, tool.name, context.runId, key);
+    return [tool.name, { ...tool, handler, lookup }];
+  };
+  return {
+    ...pack,
+    tools: new Map([...pack.tools.values()].map(scripted)),
+    effects: new Map([...pack.effects.values()].map(scripted)),
+  };
 }
 
 function inlinePack(file: Case, agent: InlineAgent, books: WorldBooks): AgentPack {
-  // A tool that only an approval may run is not the model's to call.
-  const executed = new Set(Object.values(agent.approvals ?? {}).map((a) => a.executes));
-  const tools = agent.tools.filter((tool) => !executed.has(tool.name));
   return defineAgent({
     name: agent.name,
     version: agent.version ?? "0",
     instructions: agent.instructions,
-    tools: tools.map((tool, i) => inlineTool(file, tool, i, books)),
+    tools: agent.tools.map((tool, i) => inlineTool(file, tool, i, books)),
     ...optional("terminals", agent.terminals),
+    ...optional("approvals", agent.approvals),
     ...optional("contradictions", agent.contradictions),
     ...optional("postcondition", agent.postcondition),
     ...optional("nudges", agent.nudges),

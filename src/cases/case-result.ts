@@ -175,7 +175,7 @@ function namedKeys(
 function compareHandoff(want: Case["expect"]["handoff"], seen: Seen): Failure[] {
   if (want === undefined) return [];
   const { outcome } = seen.state;
-  if (outcome === null || outcome.kind === "answer") {
+  if (outcome === null || outcome.kind === "answer" || outcome.kind === "effect") {
     return [{ path: "/handoff", want, got: outcome?.kind ?? null }];
   }
   const failures: Failure[] = [];

@@ -153,7 +153,6 @@ export function parseCase(text: string): Case {
 }
 
 const UNSUPPORTED_REPLIES = ["chat", "response", "http", "drop", "hang"] as const;
-const UNSUPPORTED_EVENTS = ["approve", "reject", "expire"] as const;
 
 /** The path of the first thing that this version reads but cannot carry out yet. */
 function notSupported(file: Case): string | null {
@@ -164,21 +163,5 @@ function notSupported(file: Case): string | null {
     const kind = UNSUPPORTED_REPLIES.find((k) => file.replies[reply]?.[k] !== undefined);
     return `/replies/${reply}/${kind}`;
   }
-  const event = file.events.findIndex((e) =>
-    UNSUPPORTED_EVENTS.some((kind) => e[kind] !== undefined),
-  );
-  if (event >= 0) {
-    const kind = UNSUPPORTED_EVENTS.find((k) => file.events[event]?.[k] !== undefined);
-    return `/events/${event}/${kind}`;
-  }
-  if (typeof file.agent === "string") return null;
-  if (file.agent.policy !== undefined) return "/agent/policy";
-  const asks = file.replies.findIndex((r) =>
-    [...(r.calls ?? []), ...(r.call === undefined ? [] : [r.call])].some((c) => isApproval(c.tool)),
-  );
-  return asks >= 0 ? `/replies/${asks}/call` : null;
-}
-
-function isApproval(tool: string): boolean {
-  return /^request_[a-z0-9_]+_approval$/.test(tool);
+  return null;
 }

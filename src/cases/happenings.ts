@@ -68,6 +68,9 @@ export function leftovers(
 
 const KINDS = [
   "userReply",
+  "approve",
+  "reject",
+  "expire",
   "cancel",
   "ticketRevision",
   "humanReply",
@@ -109,4 +112,23 @@ export function happeningOf(
   return original === undefined || again === index
     ? null
     : happeningOf(file, { index: again, event: original }, ticket);
+}
+
+/** What a person decides by an entry, and whether it is about an earlier approval of the run. */
+export function decisionOf(event: CaseEvent) {
+  const given = event.approve ?? event.reject ?? event.expire;
+  if (given === undefined) return null;
+  const said = given as {
+    readonly by?: unknown;
+    readonly why?: unknown;
+    readonly approval?: unknown;
+  };
+  const decision =
+    event.approve !== undefined ? "approved" : event.reject !== undefined ? "rejected" : "expired";
+  return {
+    decision: decision as "approved" | "rejected" | "expired",
+    by: typeof said.by === "string" ? said.by : "operator",
+    note: typeof said.why === "string" ? said.why : null,
+    isPrevious: (event.approval ?? said.approval) === "previous",
+  };
 }

@@ -14,7 +14,9 @@ import { sweep } from "../step/sweep.ts";
 import type { RunStore } from "../store/run-store.ts";
 import type { Case } from "./case.ts";
 import type { Seen } from "./case-result.ts";
+import { decideApproval } from "../step/decide-approval.ts";
 import {
+  decisionOf,
   dueEvents,
   happeningOf,
   leftovers,
@@ -47,7 +49,7 @@ export interface Reached {
 /** One case's own prefix with everything the runner needs there. */
 export interface Lab {
   readonly store: RunStore;
-  readonly queue: Pick<StepQueue, "takeBack" | "presence" | "remove" | "add">;
+  readonly queue: Pick<StepQueue, "takeBack" | "presence" | "remove" | "wake">;
   readonly books: WorldBooks;
   readonly now: () => number;
   readonly newId: () => string;
@@ -215,10 +217,22 @@ class Bench {
       return;
     }
     const { state } = await this.read();
+    const said = decisionOf(due.event);
+    if (said !== null) return this.#decide(state, said);
     const happening = happeningOf(this.#file, due, state.ticket);
     if (happening === null) return;
     const posted = await this.#lab.store.post(this.#runId, happening);
     if (posted !== "posted") this.eventErrors.push(posted === "ended" ? "run_ended" : posted);
+  }
+
+  async #decide(state: RunState, said: NonNullable<ReturnType<typeof decisionOf>>): Promise<void> {
+    const { isPrevious, ...decision } = said;
+    const current = state.pending ?? state.approvals.at(-1);
+    const previous = state.approvals.at(state.pending === null ? -2 : -1);
+    const approvalId = (isPrevious ? previous : current)?.id ?? `${this.#runId}-a1`;
+    const { store, newId } = this.#lab;
+    const decided = await decideApproval({ store, newId }, { approvalId, ...decision });
+    if (decided !== "decided") this.eventErrors.push(decided);
   }
 
   /** Over when the run ended, or waits and nobody is left who would wake it. */
@@ -227,8 +241,8 @@ class Bench {
     const { state, parked, inbox } = await this.read();
     if (parked || isTerminal(state.status)) return this.#done();
     if (state.status !== "waiting" || inbox > 0) return;
-    const presence = await this.#lab.queue.presence(this.#runId, state.step);
-    if (presence === "absent") this.#done();
+    const isTimed = state.waiting?.until !== null;
+    if (this.#file.fastForward !== true || !isTimed) this.#done();
   }
 
   #touch(): void {

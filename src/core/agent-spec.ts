@@ -55,12 +55,26 @@ export interface MissingDataRule {
   readonly when: readonly FactCondition[];
 }
 
+/** What an approval terminal asks a person for. */
+export interface ApprovalSpec {
+  /** The write tool that runs once a person said yes; the model cannot call it. */
+  readonly executes: string;
+  readonly expiresMs: number;
+}
+
 export interface AgentSpec {
   readonly name: string;
   readonly version: string;
   readonly instructions: string;
   readonly tools: ReadonlyMap<string, ToolSpec>;
   readonly terminals: ReadonlyMap<string, TerminalKind>;
+  readonly approvals: ReadonlyMap<string, ApprovalSpec>;
+  /** The tools that only an approval runs, by name; none of them is offered. */
+  readonly effects: ReadonlyMap<string, ToolSpec>;
+  /** Sent to the customer once an approved effect is confirmed; `{{KEY}}` is a fact. Null: nothing. */
+  readonly effectMessage: string | null;
+  /** How long a question to the customer stays open, in ms. */
+  readonly replyMs: number;
   readonly contradictions: readonly ContradictionRule[];
   readonly missingData: readonly MissingDataRule[];
   /** Every entry must hold for `completed`; each opens a question q1, q2, … */

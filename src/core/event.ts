@@ -8,6 +8,7 @@ import { replyCallSchema, usageSchema } from "./decision.ts";
 import { PawlError } from "./errors.ts";
 import { jsonObjectSchema, jsonSchema } from "./json.ts";
 import {
+  approvalSchema,
   evidenceSchema,
   factSchema,
   limitsSchema,
@@ -26,6 +27,16 @@ const happeningSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("user_reply"), id: z.string(), text: z.string() }),
   z.strictObject({ kind: z.literal("ticket_revision"), id: z.string(), ticket: ticketSchema }),
   z.strictObject({ kind: z.literal("human_reply"), id: z.string(), by: z.string() }),
+  z.strictObject({
+    kind: z.literal("approval_decision"),
+    id: z.string(),
+    approvalId: z.string(),
+    decision: z.enum(["approved", "rejected", "expired"]),
+    by: z.string(),
+    note: z.string().nullable(),
+    /** Of the arguments that the person saw. */
+    argsHash: z.string(),
+  }),
   z.strictObject({ kind: z.literal("cancel"), id: z.string(), why: z.string() }),
 ]);
 /** What happens outside while a run lives; it waits in the run's inbox until a step takes it in. */
@@ -129,6 +140,22 @@ export const eventSchema = z.discriminatedUnion("type", [
     why: z.array(z.string()),
     facts: z.array(factSchema),
     question: questionSchema.nullable(),
+  }),
+  z.strictObject({ ...base, type: z.literal("approval_requested"), approval: approvalSchema }),
+  /** Before an approved effect its evidence was read again: which calls, and whether all was as before. */
+  z.strictObject({
+    ...base,
+    type: z.literal("rechecked"),
+    approvalId: z.string(),
+    callIds: z.array(z.string()),
+    isUnchanged: z.boolean(),
+  }),
+  z.strictObject({
+    ...base,
+    type: z.literal("approval_settled"),
+    approvalId: z.string(),
+    status: z.enum(["rejected", "expired", "void", "used"]),
+    why: z.string(),
   }),
   z.strictObject({ ...base, type: z.literal("contradicted"), evidence: evidenceSchema }),
   z.strictObject({ ...base, type: z.literal("sent"), message: outwardSchema }),

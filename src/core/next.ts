@@ -4,7 +4,7 @@
  */
 import { exhausted, isLastStep } from "./budget.ts";
 import type { ReplyCall } from "./decision.ts";
-import type { RunState, Turn } from "./run-state.ts";
+import type { Approval, RunState, Turn } from "./run-state.ts";
 import { firstStop, isTerminal, stop, type Stop } from "./stop.ts";
 
 export type Plan =
@@ -12,6 +12,8 @@ export type Plan =
   | { readonly do: "stop"; readonly stop: Stop }
   /** The decision is journaled: go on with it, paid once. */
   | { readonly do: "judge"; readonly turn: Turn }
+  /** A person said yes: check again, carry out, confirm. */
+  | { readonly do: "carry_out"; readonly approval: Approval }
   | { readonly do: "take_kept"; readonly call: ReplyCall }
   /** `dropped`: kept calls that the last step leaves unexecuted. */
   | {
@@ -23,6 +25,8 @@ export type Plan =
 export function next(state: RunState, now: number): Plan {
   if (isTerminal(state.status)) return { do: "nothing", why: "ended" };
   const told = interrupted(state);
+  const approval = approvalPlan(state, told);
+  if (approval !== null) return approval;
   // An effect that may be on its way is settled first: its outcome must not be lost.
   if (state.turn !== null && (told === null || state.turn.intended !== null)) {
     return { do: "judge", turn: state.turn };
@@ -40,6 +44,20 @@ export function next(state: RunState, now: number): Plan {
   return kept === undefined
     ? { do: "ask", offer: "all", dropped: [] }
     : { do: "take_kept", call: kept };
+}
+
+/** An effect that may be on its way goes first; then what people said; then the decision. */
+function approvalPlan(state: RunState, told: Stop | null): Plan | null {
+  const { pending } = state;
+  if (pending === null || pending.status === "pending") return null;
+  const isIntended = state.calls.some((call) => call.id === pending.callId);
+  if (told !== null && !isIntended) return { do: "stop", stop: told };
+  if (pending.status === "approved") return { do: "carry_out", approval: pending };
+  if (pending.status === "rejected") {
+    const detail = `${pending.by ?? "a person"} rejected ${pending.tool}`;
+    return { do: "stop", stop: stop("denied", "approval_rejected", detail) };
+  }
+  return { do: "stop", stop: stop("handoff", "approval_expired", "nobody decided in time") };
 }
 
 /** What people said that ends the run, whatever the loop was about to do. */

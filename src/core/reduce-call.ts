@@ -92,7 +92,6 @@ function withFeedback(state: RunState, feedback: Feedback): RunState {
 }
 
 export function intended(state: RunState, event: EventOf<"intended">): RunState {
-  if (state.turn === null) return state;
   const { callId, idempotencyKey } = event;
   return {
     ...withCall(state, {
@@ -105,7 +104,8 @@ export function intended(state: RunState, event: EventOf<"intended">): RunState 
       outcome: "intended",
       grounds: state.grounds,
     }),
-    turn: { ...state.turn, intended: { callId, idempotencyKey } },
+    // An approved effect has no turn: it was decided steps ago.
+    turn: state.turn === null ? null : { ...state.turn, intended: { callId, idempotencyKey } },
   };
 }
 

@@ -4,9 +4,11 @@
  */
 import { PawlError, unreachable } from "./errors.ts";
 import type { Event, EventOf, Happening } from "./event.ts";
+import { decidedByPerson, settleApproval } from "./reduce-approval.ts";
 import { called, decided, intended, nudged, refused, sentBack } from "./reduce-call.ts";
 import { verified } from "./reduce-facts.ts";
 import { STATE_VERSION, type RunState } from "./run-state.ts";
+import { unparked } from "./unparked.ts";
 import { isTerminal, transition } from "./stop.ts";
 
 /** Redelivered happenings are known by their ids; only the last so many are kept. */
@@ -66,6 +68,12 @@ function apply(state: RunState, event: Exclude<Event, EventOf<"accepted">>): Run
       return verified(state, event);
     case "contradicted":
       return { ...state, contradictions: [...state.contradictions, event.evidence] };
+    case "approval_requested":
+      return { ...state, pending: event.approval };
+    case "rechecked":
+      return state;
+    case "approval_settled":
+      return settleApproval(state, event.status);
     case "sent":
       return { ...state, outward: [...state.outward, event.message] };
     case "parked":
@@ -110,6 +118,8 @@ function accepted(event: EventOf<"accepted">): RunState {
     facts: [],
     questions: event.questions,
     contradictions: [],
+    pending: null,
+    approvals: [],
     kept: [],
     turn: null,
     nextCall: 1,
@@ -159,23 +169,13 @@ function observed(before: RunState, happening: Happening, event: EventOf<"observ
       };
     case "human_reply":
       return { ...unparked(state, null, event.at), humanTookOver: true, heard: state.heard + 1 };
+    case "approval_decision":
+      return decidedByPerson(state, happening, event.at);
     case "cancel":
       return { ...unparked(state, null, event.at), cancelled: happening.why };
     default:
       return unreachable(happening, "happening");
   }
-}
-
-/** Ends a wait that this happening answers (null: any wait); other waits go on. */
-function unparked(state: RunState, answers: string | null, at: number): RunState {
-  if (state.waiting === null) return state;
-  if (answers !== null && state.waiting.for !== answers) return state;
-  return {
-    ...state,
-    status: transition(state.status, "running"),
-    waiting: null,
-    clock: { ...state.clock, parkedMs: state.clock.parkedMs + (at - state.waiting.since) },
-  };
 }
 
 /** A reservation that stands when a new one is made was never settled: its reply was lost. */

@@ -115,6 +115,29 @@ export const turnSchema = z.strictObject({
 });
 export type Turn = z.infer<typeof turnSchema>;
 
+/** A person's yes or no to one effect; single use, expiring, void if the arguments change. */
+export const approvalSchema = z.strictObject({
+  id: z.string(),
+  /** The step whose decision asked for it. */
+  step: z.int(),
+  callId: z.string(),
+  /** The terminal that asked, and the write tool that it executes. */
+  terminal: z.string(),
+  tool: z.string(),
+  args: jsonObjectSchema,
+  argsHash: z.string(),
+  key: z.string(),
+  policyVersion: z.string(),
+  /** Customer messages and takeovers known when it was asked: a newer one makes it void. */
+  heard: z.int(),
+  requestedAt: z.number(),
+  expiresAt: z.number(),
+  status: z.enum(["pending", "approved", "rejected", "expired", "void", "used"]),
+  by: z.string().nullable(),
+  note: z.string().nullable(),
+});
+export type Approval = z.infer<typeof approvalSchema>;
+
 export const evidenceSchema = z.strictObject({
   rule: z.string(),
   /** One side of the contradiction an entry: what was seen, and where. */
@@ -153,6 +176,15 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
     kind: z.literal("answer"),
     message: z.string(),
     claims: z.array(supportedClaimSchema),
+  }),
+  z.strictObject({
+    kind: z.literal("effect"),
+    approvalId: z.string(),
+    tool: z.string(),
+    callId: z.string(),
+    /** What the provider's confirmation says: ids, status. */
+    claims: z.array(supportedClaimSchema),
+    message: z.string().nullable(),
   }),
   z.strictObject({
     kind: z.literal("handoff"),
@@ -225,6 +257,10 @@ export const runStateSchema = z.strictObject({
   facts: z.array(factSchema),
   questions: z.array(questionSchema),
   contradictions: z.array(evidenceSchema),
+  /** The approval that the run waits for or is about to use. */
+  pending: approvalSchema.nullable(),
+  /** Earlier ones, settled. */
+  approvals: z.array(approvalSchema),
   kept: z.array(replyCallSchema),
   turn: turnSchema.nullable(),
   nextCall: z.int().min(1),

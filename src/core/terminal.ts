@@ -4,11 +4,13 @@
  * enough.
  */
 import { z } from "zod";
-import type { AgentSpec, TerminalKind } from "./agent-spec.ts";
-import { readArguments } from "./arguments.ts";
+import type { AgentSpec, TerminalKind, ToolSpec } from "./agent-spec.ts";
+import { readArguments, readToolArguments } from "./arguments.ts";
+import { callKey } from "./call-key.ts";
 import { describeTest } from "./condition.ts";
 import type { ReplyCall } from "./decision.ts";
 import { unreachable } from "./errors.ts";
+import type { JsonObject } from "./json.ts";
 import { checkMessage, type AnswerReading, type Claim } from "./evidence.ts";
 import type { RunState, SupportedClaim } from "./run-state.ts";
 import { stop, type Stop } from "./stop.ts";
@@ -44,6 +46,15 @@ export type TerminalRuling =
       readonly code: "claims_unsupported" | "postcondition_unmet";
       readonly unsupported: readonly string[];
     }
+  /** A person is asked for this effect, with validated, normalised arguments. */
+  | {
+      readonly do: "ask_approval";
+      readonly call: ReplyCall;
+      readonly tool: ToolSpec;
+      readonly args: JsonObject;
+      readonly key: string;
+      readonly expiresMs: number;
+    }
   | { readonly do: "stop"; readonly stop: Stop };
 
 type Invalid = { readonly do: "invalid"; readonly message: string };
@@ -66,7 +77,7 @@ export function checkTerminal(
     case "handoff":
       return withArgs(handoffSchema, args.args, (a) => checkHandoff(state, agent, a));
     case "approval":
-      return { do: "invalid", message: "approvals are not supported yet" };
+      return checkApproval(state, call, agent);
     default:
       return unreachable(kind, "terminal kind");
   }
@@ -100,6 +111,28 @@ function checkAnswer(
   }
   const detail = `answered twice with the goal still open: ${texts.join("; ")}`;
   return { do: "stop", stop: stop("handoff", "postcondition_unmet", detail) };
+}
+
+/** The arguments are those of the effect; an effect that the run has had is not asked for again. */
+function checkApproval(
+  state: RunState,
+  call: ReplyCall,
+  agent: AgentSpec,
+): TerminalRuling | Invalid {
+  const asked = agent.approvals.get(call.tool);
+  const tool = asked === undefined ? undefined : agent.effects.get(asked.executes);
+  if (asked === undefined || tool === undefined) {
+    return { do: "invalid", message: `${call.tool} has nothing to ask for` };
+  }
+  const args = readToolArguments(tool, call.args);
+  if (!args.ok) return { do: "invalid", message: args.message };
+  const key = callKey(tool.name, args.args, tool.identity);
+  const earlier = state.calls.find((c) => c.key === key);
+  if (earlier !== undefined) {
+    const detail = `${tool.name} was already carried out in step ${earlier.step}`;
+    return { do: "stop", stop: stop("stalled", "repeated_call", detail) };
+  }
+  return { do: "ask_approval", call, tool, args: args.args, key, expiresMs: asked.expiresMs };
 }
 
 /** A question states nothing, but what it does state needs the same support as an answer. */

@@ -11,6 +11,8 @@ import { jobIdOf, type JobPresence, type StepJob, type StepQueue } from "./step-
 export const QUEUE_NAME = "steps";
 export const JOB_NAME = "step";
 
+const TIMER_MARGIN_MS = 5;
+
 /** Only infrastructure errors throw, so a step is tried until its Redis is well again. */
 const JOB_OPTIONS = {
   attempts: 1_000,
@@ -33,6 +35,7 @@ export interface BullmqStepQueue extends StepQueue {
     readonly keys: readonly string[];
     readonly argv: (runId: string, step: number) => Promise<readonly (string | Buffer)[]>;
     readonly add: (runId: string, step: number) => Promise<void>;
+    readonly wake: (runId: string, step: number) => Promise<void>;
   };
 }
 
@@ -53,6 +56,20 @@ export async function createBullmqStepQueue(deps: BullmqStepQueueDeps): Promise<
   const keyOf = (name: string): string => `${prefix}:${QUEUE_NAME}:${name}`;
   const add = async (runId: string, step: number): Promise<void> => {
     await queue.add(JOB_NAME, { runId, step }, { ...JOB_OPTIONS, jobId: jobIdOf({ runId, step }) });
+  };
+  const addTimer = async (runId: string, step: number, delayMs: number): Promise<void> => {
+    const jobId = jobIdOf({ runId, step });
+    // Late rather than early: a timer that fires before its time finds nothing to do and is gone.
+    const delay = Math.max(1, Math.ceil(delayMs) + TIMER_MARGIN_MS);
+    await queue.add(JOB_NAME, { runId, step }, { ...JOB_OPTIONS, jobId, delay });
+  };
+  const wake = async (runId: string, step: number): Promise<void> => {
+    await add(runId, step);
+    const job = await queue.getJob(jobIdOf({ runId, step }));
+    if (job !== undefined && (await job.isDelayed())) {
+      // Its own time may have come in between: then it needs no waking.
+      await job.promote().catch(() => undefined);
+    }
   };
   const commandFor = async (runId: string, step: number): Promise<readonly (string | Buffer)[]> => {
     const backend = queue.getBackend() as unknown as AddingBackend;
@@ -76,8 +93,11 @@ export async function createBullmqStepQueue(deps: BullmqStepQueueDeps): Promise<
       keys,
       argv: async (runId, step) => (await commandFor(runId, step)).slice(9),
       add,
+      wake,
     },
     add,
+    addTimer,
+    wake,
     presence: (runId, step) => presenceOf(queue, redis, keyOf, jobIdOf({ runId, step })),
     async remove(runId, step) {
       const id = jobIdOf({ runId, step });
@@ -98,6 +118,7 @@ async function presenceOf(
 ): Promise<JobPresence> {
   if ((await redis.exists(keyOf(id))) === 0) return "absent";
   const state = await queue.getJobState(id);
+  if (state === "delayed") return "delayed";
   if (state !== "unknown") return "present";
   // It may have finished between the two questions.
   return (await redis.exists(keyOf(id))) === 0 ? "absent" : "orphan";

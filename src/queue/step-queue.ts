@@ -9,13 +9,17 @@ export interface StepJob {
 }
 
 /**
- * present: waiting, delayed or active. orphan: a job hash that stands in no list and blocks its
- * id.
+ * present: waiting or active. delayed: a timer, or a retry that is backing off. orphan: a job hash
+ * that stands in no list and blocks its id.
  */
-export type JobPresence = "present" | "absent" | "orphan";
+export type JobPresence = "present" | "delayed" | "absent" | "orphan";
 
 export interface StepQueue {
   readonly add: (runId: string, step: number) => Promise<void>;
+  /** The same job after a delay in ms: a timer. One that is there already stays as it is. */
+  readonly addTimer: (runId: string, step: number, delayMs: number) => Promise<void>;
+  /** Adds the job, or lets a timer of the same id run now. */
+  readonly wake: (runId: string, step: number) => Promise<void>;
   readonly presence: (runId: string, step: number) => Promise<JobPresence>;
   readonly remove: (runId: string, step: number) => Promise<void>;
   /**

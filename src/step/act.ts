@@ -24,8 +24,8 @@ const INLINE_RESULT_CHARS = 8_000;
 const PREVIEW_CHARS = 2_000;
 
 /** One call on its way: what is asked, of which tool, under which key. */
-interface Action {
-  readonly call: PreparedCall;
+export interface Action {
+  readonly call: Pick<PreparedCall, "id" | "tool" | "args" | "key">;
   readonly tool: Tool;
   /** null for reads. */
   readonly effectKey: string | null;
@@ -36,16 +36,9 @@ interface Action {
 
 export async function act(deps: StepDeps, work: Work, call: PreparedCall): Promise<Finished> {
   const tool = work.agent.tools.get(call.tool.name) as Tool;
-  const wasIntended = work.state.turn?.intended?.callId === call.id;
-  const effectKey = tool.effect === "write" ? idempotencyKey(work.state.id, call.key) : null;
-  if (effectKey !== null && !wasIntended) {
-    const { id: callId, key, args } = call;
-    const intent = { callId, tool: tool.name, key, args, idempotencyKey: effectKey };
-    record(work, deps.now(), { type: "intended", ...intent });
-    if ((await journal(deps, work)) === "conflict") return "conflict";
-  }
+  const action = await intend(deps, work, call, tool);
+  if (action === "conflict") return "conflict";
   await deps.reach?.("before_act", work.job);
-  const action: Action = { call, tool, effectKey, wasIntended, startedAt: deps.now() };
   const result = await perform(deps, work, action);
   if (result === "late") return finishLate(deps, work);
   await deps.reach?.("after_act", work.job);
@@ -55,7 +48,29 @@ export async function act(deps: StepDeps, work: Work, call: PreparedCall): Promi
     : finishFailed(deps, work, tool, result);
 }
 
-async function perform(deps: StepDeps, work: Work, action: Action): Promise<CallResult | "late"> {
+/** Puts a write's intent on disk, once; reads have none. */
+export async function intend(
+  deps: StepDeps,
+  work: Work,
+  call: Action["call"],
+  tool: Tool,
+): Promise<Action | "conflict"> {
+  const wasIntended = work.state.calls.some((c) => c.id === call.id && c.outcome === "intended");
+  const effectKey = tool.effect === "write" ? idempotencyKey(work.state.id, call.key) : null;
+  if (effectKey !== null && !wasIntended) {
+    const { id: callId, key, args } = call;
+    const intent = { callId, tool: tool.name, key, args, idempotencyKey: effectKey };
+    record(work, deps.now(), { type: "intended", ...intent });
+    if ((await journal(deps, work)) === "conflict") return "conflict";
+  }
+  return { call, tool, effectKey, wasIntended, startedAt: deps.now() };
+}
+
+export async function perform(
+  deps: StepDeps,
+  work: Work,
+  action: Action,
+): Promise<CallResult | "late"> {
   const { call, tool, effectKey, wasIntended } = action;
   const left = msLeft(work.state, deps.now());
   const limit = new AbortController();
@@ -104,7 +119,7 @@ async function settle(tool: Tool, context: ToolContext, unknown: CallResult): Pr
   return { outcome: "failed", unavailable: false, message, runs: unknown.runs };
 }
 
-async function recordResult(
+export async function recordResult(
   deps: StepDeps,
   work: Work,
   action: Action,

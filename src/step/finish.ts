@@ -4,7 +4,7 @@
  */
 import { exhausted } from "../core/budget.ts";
 import { outcomeOf, type HandoffText } from "../core/outcome.ts";
-import type { Outcome } from "../core/run-state.ts";
+import type { Outcome, RunState } from "../core/run-state.ts";
 import type { Reason, Stop, TerminalStatus } from "../core/stop.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
 
@@ -34,6 +34,14 @@ export async function finish(
   if (last !== null) return end(deps, work, { stop: last });
   record(work, deps.now(), { type: "step_ended", ms: deps.now() - work.startedAt });
   return save(deps, work, options.isOutward === true);
+}
+
+/** Ends a job that carried something out without a decision of the model: no counted step. */
+export async function goOn(deps: StepDeps, work: Work): Promise<Finished> {
+  const limit = exhausted(work.state, deps.now());
+  if (limit !== null) return end(deps, work, { stop: limit });
+  record(work, deps.now(), { type: "step_ended", ms: deps.now() - work.startedAt });
+  return save(deps, work, false);
 }
 
 export function finishWithStop(deps: StepDeps, work: Work, found: Stop): Promise<Finished> {
@@ -79,7 +87,20 @@ async function save(deps: StepDeps, work: Work, isOutward: boolean): Promise<Fin
   });
   if (written !== "applied") return "conflict";
   await deps.reach?.("after_save", work.job);
+  await setTimer(deps, work.state, work.fastForward === true);
   deps.log.step(work.state, work.events);
   await deps.reach?.("after_enqueue", work.job);
   return "saved";
+}
+
+/** The job that ends a wait in vain. A crash before it is mended by the redelivered step's job. */
+export async function setTimer(
+  deps: Pick<StepDeps, "addTimer" | "now">,
+  state: RunState,
+  fastForward: boolean,
+): Promise<void> {
+  const until = state.waiting?.until ?? null;
+  if (until === null) return;
+  const delayMs = fastForward ? 0 : Math.max(0, until - deps.now());
+  await deps.addTimer(state.id, state.step, delayMs);
 }

@@ -7,8 +7,9 @@ import { check, type PreparedCall, type Ruling } from "../core/check.ts";
 import { unreachable } from "../core/errors.ts";
 import type { Turn } from "../core/run-state.ts";
 import { stop } from "../core/stop.ts";
-import { permit } from "../policy/policy.ts";
 import { act } from "./act.ts";
+import { askApproval } from "./ask-approval.ts";
+import { askPolicy } from "./ask-policy.ts";
 import { end, endWith, finish, type Finished } from "./finish.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
 
@@ -48,6 +49,8 @@ export async function judge(deps: StepDeps, work: Work, turn: Turn): Promise<Fin
         stop: ruling.stop,
         earlierStep: "earlierStep" in ruling ? ruling.earlierStep : undefined,
       });
+    case "ask_approval":
+      return askApproval(deps, work, ruling);
     case "answer":
     case "question":
     case "handoff":
@@ -59,19 +62,7 @@ export async function judge(deps: StepDeps, work: Work, turn: Turn): Promise<Fin
 
 async function permitAndAct(deps: StepDeps, work: Work, call: PreparedCall): Promise<Finished> {
   if (work.state.turn?.permission?.callId !== call.id) {
-    const { ticket, facts } = work.state;
-    const policy = deps.policy ?? work.agent.policy;
-    const answer = await permit(policy, {
-      runId: work.state.id,
-      agent: work.agent.name,
-      tool: call.tool.name,
-      effect: call.tool.effect,
-      args: call.args,
-      ticketId: ticket.id,
-      customerId: ticket.customer?.id ?? null,
-      facts: Object.fromEntries(facts.map((fact) => [fact.key, fact.value])),
-    });
-    const permission = { callId: call.id, ...answer };
+    const permission = await askPolicy(deps, work, call, false);
     record(work, deps.now(), { type: "permitted", permission });
   }
   const { answer, rule, reason } = work.state.turn?.permission ?? {
@@ -112,7 +103,8 @@ async function close(deps: StepDeps, work: Work, ruling: Closing): Promise<Finis
     }
     case "question": {
       send("question", ruling.question);
-      record(work, deps.now(), { type: "parked", for: "user_reply", until: null });
+      const until = deps.now() + work.agent.replyMs;
+      record(work, deps.now(), { type: "parked", for: "user_reply", until });
       await deps.reach?.("after_act", work.job);
       return finish(deps, work, null, { isOutward: true });
     }

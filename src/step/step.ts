@@ -12,7 +12,8 @@ import { isTerminal } from "../core/stop.ts";
 import type { Claim } from "../store/run-store.ts";
 import type { StepJob } from "../queue/step-queue.ts";
 import { askModel } from "./ask-model.ts";
-import { finish, finishWithStop, type Finished } from "./finish.ts";
+import { carryOut } from "./carry-out.ts";
+import { finish, finishWithStop, setTimer, type Finished } from "./finish.ts";
 import { judge } from "./judge.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
 
@@ -50,9 +51,11 @@ async function goneOn(deps: StepDeps, job: StepJob, step: number): Promise<void>
   }
   const run = await deps.store.read(job.runId);
   if (run === null || run.parked) return;
-  const { status } = parseRunState(run.json);
-  const isAsleep = status === "waiting" && run.inbox === 0;
-  if (!isTerminal(status) && !isAsleep) await deps.addJob(job.runId, run.step);
+  const state = parseRunState(run.json);
+  if (isTerminal(state.status)) return;
+  if (state.status !== "waiting" || run.inbox > 0) return deps.addJob(job.runId, run.step);
+  // It died between parking the run and setting its timer.
+  await setTimer(deps, state, (await deps.resolve(state))?.fastForward === true);
 }
 
 /** Folds the step's journal and what has arrived since; null: unreadable, and parked untouched. */
@@ -103,7 +106,8 @@ function observe(deps: StepDeps, work: Work, inbox: readonly string[]): void {
 }
 
 async function advance(deps: StepDeps, work: Work): Promise<Finished> {
-  const plan: Plan = next(work.state, deps.now());
+  const until = work.fastForward === true ? (work.state.waiting?.until ?? null) : null;
+  const plan: Plan = next(work.state, until ?? deps.now());
   switch (plan.do) {
     case "nothing":
       // Counted off all the same: while this job exists its id takes no other, so a message that
@@ -113,6 +117,8 @@ async function advance(deps: StepDeps, work: Work): Promise<Finished> {
       return finishWithStop(deps, work, plan.stop);
     case "judge":
       return judge(deps, work, plan.turn);
+    case "carry_out":
+      return carryOut(deps, work, plan.approval);
     case "take_kept":
       record(work, deps.now(), {
         type: "decided",

@@ -10,7 +10,7 @@ import type { RunStore, StoredRun } from "../store/run-store.ts";
 
 export interface SweepDeps {
   readonly store: Pick<RunStore, "idle" | "read">;
-  readonly queue: Pick<StepQueue, "presence" | "remove" | "add">;
+  readonly queue: Pick<StepQueue, "presence" | "remove" | "wake">;
   readonly now: () => number;
 }
 
@@ -47,8 +47,10 @@ async function repair(deps: SweepDeps, run: StoredRun): Promise<RepairKind | nul
   if (wanted === null) return null;
   const presence = await deps.queue.presence(run.id, run.step);
   if (presence === "present") return null;
+  // A retry that is backing off will come; a timer is no help to mail that is there already.
+  if (presence === "delayed" && wanted === "run_without_job") return null;
   if (presence === "orphan") await deps.queue.remove(run.id, run.step);
-  await deps.queue.add(run.id, run.step);
+  await deps.queue.wake(run.id, run.step);
   return presence === "orphan" ? "orphan_job" : wanted;
 }
 

@@ -30,6 +30,8 @@ export interface StepDeps {
   readonly store: RunStore;
   /** Adds the job of a step: only for a job that finds its own step already done. */
   readonly addJob: (runId: string, step: number) => Promise<void>;
+  /** The job of a step after a delay in ms: the timer of a wait. */
+  readonly addTimer: (runId: string, step: number, delayMs: number) => Promise<void>;
   /** The agent and the model of a run; null: this worker cannot work on it, another may. */
   readonly resolve: (state: RunState) => Promise<Mind | null>;
   /** Replaces the agent's own policy; for policies configured from outside. */
@@ -45,6 +47,8 @@ export interface StepDeps {
 export interface Mind {
   readonly agent: AgentPack;
   readonly provider: Provider;
+  /** Cases only: waits are over at once. */
+  readonly fastForward?: boolean;
 }
 
 /** What the step tells its log; redaction is the logger's. */
@@ -57,6 +61,7 @@ export interface Work {
   readonly job: StepJob;
   readonly agent: AgentPack;
   readonly provider: Provider;
+  readonly fastForward?: boolean;
   readonly fence: Fence;
   readonly signal: AbortSignal;
   /** The status under which the store has the run indexed. */

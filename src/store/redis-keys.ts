@@ -13,6 +13,7 @@ export interface RedisKeys {
   readonly events: (runId: string) => string;
   readonly inbox: (runId: string) => string;
   readonly result: (runId: string, callId: string) => string;
+  readonly approval: (approvalId: string) => string;
   readonly all: string;
   readonly live: string;
   readonly byStatus: (status: string) => string;
@@ -38,6 +39,7 @@ export function redisKeys(prefix: string): RedisKeys {
     events: (runId) => `${run(runId)}:events`,
     inbox: (runId) => `${run(runId)}:inbox`,
     result: (runId, callId) => `${run(runId)}:result:${callId}`,
+    approval: (approvalId) => `${prefix}:approval:${approvalId}`,
     all: `${prefix}:runs`,
     live: `${prefix}:runs:live`,
     byStatus: (status) => `${prefix}:runs:status:${status}`,

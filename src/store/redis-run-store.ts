@@ -5,11 +5,13 @@
  */
 import type { Redis } from "ioredis";
 import type { Event } from "../core/event.ts";
+import type { RunState } from "../core/run-state.ts";
 import { isTerminal } from "../core/stop.ts";
 import type { RedisKeys } from "./redis-keys.ts";
 import { defineScript } from "./redis-script.ts";
 import type {
   Claim,
+  Decided,
   Fence,
   NewRun,
   Posted,
@@ -45,6 +47,7 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
   const journal = defineScript(redis, "journal");
   const post = defineScript(redis, "post");
   const park = defineScript(redis, "park");
+  const decide = defineScript(redis, "decide");
   const queueKeys = enqueuer.lua === null ? [] : enqueuer.keys;
   const queueArgv = async (runId: string, step: number): Promise<readonly (string | Buffer)[]> =>
     enqueuer.lua === null ? [] : enqueuer.argv(runId, step);
@@ -124,6 +127,7 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
           now(),
           runId,
           state.createdAt,
+          ...approvalArgv(state),
           events.length,
           ...events.map(lineOf),
           ...(hasEnded ? [] : await queueArgv(runId, state.step)),
@@ -145,8 +149,16 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
       if (step === 0) return "ended";
       // An id that exists already is the job that will take this in; a save in between adds the
       // next.
-      await enqueuer.add(runId, Number(step));
+      await enqueuer.wake(runId, Number(step));
       return "posted";
+    },
+
+    async decide({ runId, approvalId, argsHash, happening }): Promise<Decided> {
+      const target = [keys.run(runId), keys.inbox(runId), keys.approval(approvalId)];
+      const entry = JSON.stringify(happening);
+      const reply = Number(await decide(target, [approvalId, argsHash, entry, now()]));
+      if (reply > 0) await enqueuer.wake(runId, reply);
+      return reply > 0 ? "decided" : (REFUSED[-reply] ?? "missing");
     },
 
     read: (runId) => readRun(redis, keys, runId),
@@ -169,6 +181,21 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
       return written(fence, await park(target, [newOp(), fence.rev, fence.runId, now()]));
     },
   };
+}
+
+/** By the negated reply of decide.lua. */
+const REFUSED: readonly Decided[] = [
+  "run_ended",
+  "missing",
+  "already_decided",
+  "unknown_approval",
+  "arguments_changed",
+  "approval_expired",
+];
+
+function approvalArgv({ pending }: RunState): readonly (string | number)[] {
+  if (pending === null || pending.status !== "pending") return ["", "", 0];
+  return [pending.id, pending.argsHash, pending.expiresAt];
 }
 
 function written(fence: Fence, reply: unknown): Written {

@@ -16,6 +16,8 @@ export interface StepEnqueuer {
   readonly keys: readonly string[];
   readonly argv: (runId: string, step: number) => Promise<readonly (string | Buffer)[]>;
   readonly add: (runId: string, step: number) => Promise<void>;
+  /** Adds the job or lets a delayed one of the same id run now. */
+  readonly wake: (runId: string, step: number) => Promise<void>;
 }
 
 export interface NewRun {
@@ -65,6 +67,24 @@ export interface Save {
 /** full: the inbox holds as much as any run may be told at once. */
 export type Posted = "posted" | "ended" | "missing" | "full";
 
+/** decided: this call was the one. The others change nothing. */
+export type Decided =
+  | "decided"
+  | "already_decided"
+  | "unknown_approval"
+  | "arguments_changed"
+  | "approval_expired"
+  | "run_ended"
+  | "missing";
+
+/** A person's decision, bound to what that person saw. */
+export interface ApprovalDecision {
+  readonly runId: string;
+  readonly approvalId: string;
+  readonly argsHash: string;
+  readonly happening: Happening;
+}
+
 export interface RunFilter {
   readonly status?: Status | undefined;
   readonly agent?: string | undefined;
@@ -93,6 +113,8 @@ export interface RunStore {
   readonly save: (fence: Fence, save: Save) => Promise<Written>;
   /** Adds to the inbox and wakes the run. */
   readonly post: (runId: string, happening: Happening) => Promise<Posted>;
+  /** Decides an approval, once for ever: of two callers at the same moment one is told so. */
+  readonly decide: (decision: ApprovalDecision) => Promise<Decided>;
   readonly read: (runId: string) => Promise<StoredRun | null>;
   /** Journal lines from an index on (0 is the first). */
   readonly events: (runId: string, from?: number) => Promise<readonly string[]>;

@@ -1,4 +1,4 @@
-/** The suite of the RunStore contract: every adapter, with jobs in the same write and apart from it. */
+/** The suite of the RunStore contract, with jobs added in the same write and apart from it. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Event, Happening } from "../../src/core/event.ts";
@@ -268,7 +268,11 @@ describe.each(["composed", "apart"] as const)("a run store, jobs %s", (enqueuing
       const { store, create, claim } = await setup(enqueuing);
       const runId = await create();
       const { fence, json } = await claim(runId);
-      const nudges = Array.from({ length: 2_500 }, (): Event => ({ type: "nudged", at: AT, step: 1 }));
+      const nudges = Array.from({ length: 2_500 }, (): Event => ({
+        type: "nudged",
+        at: AT,
+        step: 1,
+      }));
       expect(await store.save(fence, saveOf(json, [...nudges, STEP_ENDED]))).toBe("applied");
       expect(await store.events(runId)).toHaveLength(2_503);
     });

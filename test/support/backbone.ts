@@ -1,5 +1,5 @@
 /**
- * A backbone on the project's real Redis under a prefix of its own, closed after the test. Wire-level
+ * A backbone on the project's real Redis under a prefix of its own, closed after the test. Most
  * tests take what app/wire.ts builds; the store's suite also needs the queue without its Lua.
  */
 import { randomUUID } from "node:crypto";

@@ -1,4 +1,4 @@
-/** Run states, turns, calls and facts for tests of the core, with the fields that a test names replaced. */
+/** States, turns, calls and facts for tests of the core; a test replaces the fields it names. */
 import type { AgentSpec } from "../../src/core/agent-spec.ts";
 import type { ReplyCall } from "../../src/core/decision.ts";
 import type { Event, EventOf } from "../../src/core/event.ts";

@@ -1,4 +1,4 @@
-/** Waits for a fact that only Redis can tell: asked again and again, with a bound that fails the test. */
+/** Waits for a fact that only Redis can tell: asked again and again, within a bound. */
 import { setTimeout as pause } from "node:timers/promises";
 
 const PAUSE_MS = 5;
@@ -8,7 +8,7 @@ const LONGEST_MS = 10_000;
 export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
   const last = performance.now() + LONGEST_MS;
   while (!(await holds())) {
-    if (performance.now() > last) throw new Error(`not true after ${LONGEST_MS} ms: ${holds}`);
+    if (performance.now() > last) throw new Error(`not true in ${LONGEST_MS} ms: ${String(holds)}`);
     await pause(PAUSE_MS);
   }
 }

@@ -115,14 +115,12 @@ describe("reserve", () => {
   });
 
   test.each([
-    [MIN_OUTPUT_TOKENS - 1, false],
-    [MIN_OUTPUT_TOKENS, true],
-    [MIN_OUTPUT_TOKENS + 1, true],
-  ])("with %i output tokens left: %s", (left, isOk) => {
-    const reservation = reserve(setup({ tokens: 1_000 }, spent(1, 500)), 500 - left, null);
-    expect(reservation.ok).toBe(isOk);
-    if (reservation.ok) expect(reservation.outputCap).toBe(left);
-    else expect(reservation.stop.reason).toBe("tokens_exceeded");
+    [MIN_OUTPUT_TOKENS - 1, { ok: false, stop: { reason: "tokens_exceeded" } }],
+    [MIN_OUTPUT_TOKENS, { ok: true, outputCap: MIN_OUTPUT_TOKENS }],
+    [MIN_OUTPUT_TOKENS + 1, { ok: true, outputCap: MIN_OUTPUT_TOKENS + 1 }],
+  ])("with %i output tokens left: %j", (left, reservation) => {
+    const state = setup({ tokens: 1_000 }, spent(1, 500));
+    expect(reserve(state, 500 - left, null)).toMatchObject(reservation);
   });
 
   test("the output cap is lowered to what the money pays for", () => {
@@ -179,7 +177,9 @@ describe("costOf", () => {
   });
 
   test("parts that add up to more than the input are not paid back", () => {
-    expect(costOf(usage({ input: 10, cached: 20 }), { ...PRICE, cachedMicroUsdPerMTok: 0 })).toBe(0);
+    expect(costOf(usage({ input: 10, cached: 20 }), { ...PRICE, cachedMicroUsdPerMTok: 0 })).toBe(
+      0,
+    );
   });
 
   test("a model without a price costs nothing", () => {

@@ -47,7 +47,7 @@ test("the canonical text is that of RFC 8785", () => {
 });
 
 test("half of a surrogate pair has no canonical form", () => {
-  expect(() => canonicalJson("\ud83c")).toThrow();
+  expect(() => canonicalJson("\ud83c")).toThrow(/surrogate/i);
   expect(canonicalJson("\ud83c\udf78")).toBe('"🍸"');
 });
 

@@ -76,7 +76,11 @@ describe("buildContext", () => {
 });
 
 describe("outcomeOf", () => {
-  const facts = [factOf("n", 1, { id: "f1" }), factOf("m", 5, { id: "f2" }), factOf("n", 2, { id: "f3" })];
+  const facts = [
+    factOf("n", 1, { id: "f1" }),
+    factOf("m", 5, { id: "f2" }),
+    factOf("n", 2, { id: "f3" }),
+  ];
 
   test("a handoff tells what is known, unknown and tried, and where it goes", () => {
     const { agent, state } = setup({ facts });
@@ -95,6 +99,10 @@ describe("outcomeOf", () => {
   test("any other stop carries the same report", () => {
     const { agent, state } = setup({ facts });
     const outcome = outcomeOf(state, stop("stalled", "no_progress", "why"), agent);
-    expect(outcome).toMatchObject({ kind: "stop", detail: "why", known: [{ id: "f3" }, { id: "f2" }] });
+    expect(outcome).toMatchObject({
+      kind: "stop",
+      detail: "why",
+      known: [{ id: "f3" }, { id: "f2" }],
+    });
   });
 });

@@ -9,15 +9,17 @@ describe("docs/errors.md", () => {
   const rows = [...TABLE.matchAll(ROW)];
 
   test("holds each code once, with its disposition", () => {
-    const documented = rows.map(([, code, disposition]) => [code, disposition]);
-    expect(documented.toSorted()).toEqual(Object.entries(ERROR_CODES).toSorted());
+    expect(Object.fromEntries(rows.map(([, code, disposition]) => [code, disposition]))).toEqual(
+      ERROR_CODES,
+    );
+    expect(rows).toHaveLength(Object.keys(ERROR_CODES).length);
   });
 
   test("says what each means and what to do", () => {
-    for (const [, code, , meaning, todo] of rows) {
-      expect(meaning?.trim().length, code).toBeGreaterThan(10);
-      expect(todo?.trim().length, code).toBeGreaterThan(10);
-    }
+    const silent = rows.filter(([, , , meaning = "", todo = ""]) =>
+      [meaning, todo].some((text) => text.trim().length < 10),
+    );
+    expect(silent.map(([, code]) => code)).toEqual([]);
   });
 });
 

@@ -10,7 +10,12 @@ function setup(facts: readonly Fact[] = [], ticket: Json = { id: "T-1" }) {
   const { agent } = orderDomain();
   const state = runningState(agent, { facts: [...facts], ticket: ticketSchema.parse(ticket) });
   const say = (message: string, ...claims: string[]) =>
-    checkMessage(message, claims.map((fact): Claim => ({ fact })), state, agent);
+    checkMessage(
+      message,
+      claims.map((fact): Claim => ({ fact })),
+      state,
+      agent,
+    );
   return { state, say };
 }
 
@@ -123,7 +128,10 @@ describe("status words", () => {
   });
 
   test("a status word of one fact is checked in the words of another", () => {
-    const facts = [factOf("order.status", "in_transit", { id: "f1" }), factOf("n", 1, { id: "f2" })];
+    const facts = [
+      factOf("order.status", "in_transit", { id: "f1" }),
+      factOf("n", 1, { id: "f2" }),
+    ];
     const { say } = setup(facts);
     expect(say("It is in transit.", "order.status")).toMatchObject(OK);
     expect(say("It is in transit.", "n")).toEqual(not("in_transit"));

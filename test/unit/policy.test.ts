@@ -16,11 +16,14 @@ const ALLOW = { answer: "allow", rule: "r1", reason: "" } as const;
 const ask = (decide: () => unknown, timeoutMs?: number) => permit({ decide }, REQUEST, timeoutMs);
 
 describe("permit", () => {
-  test.each(["allow", "require_approval", "deny"])("%s is given back with its rule", async (answer) => {
-    const given = { answer, rule: "r1", reason: "because" };
-    expect(await ask(() => given)).toEqual(given);
-    expect(await ask(() => Promise.resolve(given))).toEqual(given);
-  });
+  test.each(["allow", "require_approval", "deny"])(
+    "%s is given back with its rule",
+    async (answer) => {
+      const given = { answer, rule: "r1", reason: "because" };
+      expect(await ask(() => given)).toEqual(given);
+      expect(await ask(() => Promise.resolve(given))).toEqual(given);
+    },
+  );
 
   test.each([
     ["nothing", undefined],
@@ -32,7 +35,7 @@ describe("permit", () => {
     ["an empty rule", { ...ALLOW, rule: "" }],
     ["an unknown field", { ...ALLOW, sticky: true }],
     ["a list of an answer", [ALLOW]],
-    ["a thenable that is no promise", { then: (give: (v: unknown) => void) => give(ALLOW) }],
+    ["an object in place of an answer", { allow: ALLOW }],
   ])("%s is a denial", async (_name, given) => {
     expect(await ask(() => given)).toMatchObject({ answer: "deny", rule: "policy_answer_invalid" });
   });

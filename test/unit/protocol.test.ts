@@ -25,7 +25,14 @@ const called = {
   ms: { decide: 0, act: 9, total: 9 },
 };
 const error = { code: "tool_execution_failed", message: "down" };
-const outcome = { kind: "stop" as const, known: [], unknown: [], contradicts: [], tried: [], detail: "" };
+const outcome = {
+  kind: "stop" as const,
+  known: [],
+  unknown: [],
+  contradicts: [],
+  tried: [],
+  detail: "",
+};
 
 const JOURNAL: readonly Event[] = [
   acceptedEvent(orderDomain().agent),
@@ -33,7 +40,15 @@ const JOURNAL: readonly Event[] = [
   decided(1),
   { ...at(1), type: "permitted", permission },
   { ...at(1), ...called, outcome: "succeeded", result: {} },
-  { ...at(1), type: "verified", callId: "c1", verdict: "confirmed", why: [], facts: [], question: null },
+  {
+    ...at(1),
+    type: "verified",
+    callId: "c1",
+    verdict: "confirmed",
+    why: [],
+    facts: [],
+    question: null,
+  },
   { ...at(1), type: "step_ended", ms: 20 },
   { ...at(2), type: "resumed", claim: 2 },
   { ...at(2), type: "step_ended", ms: 1 },

@@ -67,7 +67,11 @@ describe("the journal's order", () => {
 
   test("nothing follows the end", () => {
     const ended = reduce(setup().state, event("ended", ENDED));
-    for (const late of [event("started", {}), event("ended", ENDED), acceptedEvent(setup().agent)]) {
+    for (const late of [
+      event("started", {}),
+      event("ended", ENDED),
+      acceptedEvent(setup().agent),
+    ]) {
       expect(() => reduce(ended, late)).toThrow(expect.objectContaining({ disposition: "park" }));
     }
   });
@@ -101,7 +105,13 @@ describe("decisions and money", () => {
   test("a kept decision costs a step and nothing else", () => {
     const kept = [callOf("get_order", { orderId: "A-2" }, { id: "c2" })];
     const { state } = setup({ kept });
-    const part = { ...DECIDED, source: "kept" as const, calls: kept, usage: null, moneyMicroUsd: 0 };
+    const part = {
+      ...DECIDED,
+      source: "kept" as const,
+      calls: kept,
+      usage: null,
+      moneyMicroUsd: 0,
+    };
     expect(reduce(state, event("decided", part))).toMatchObject({
       spent: { steps: 1, tokens: 0, moneyMicroUsd: 0 },
       kept: [],
@@ -278,7 +288,11 @@ describe("what happens outside", () => {
       id: `r${revision}`,
       ticket: { ...state.ticket, revision, body: "new" },
     });
-    expect(observe(state, revised(1))).toMatchObject({ ticket: { body: "" }, grounds: 0, heard: 0 });
+    expect(observe(state, revised(1))).toMatchObject({
+      ticket: { body: "" },
+      grounds: 0,
+      heard: 0,
+    });
     expect(observe(state, revised(2))).toMatchObject({ ticket: { body: "new" }, grounds: 1 });
   });
 

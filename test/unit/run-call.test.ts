@@ -45,7 +45,8 @@ const untilAborted: NonNullable<Definition["handler"]> = (_args, { signal }) =>
   });
 
 const throwing = (error: unknown): Partial<Definition> => ({
-  handler: () => Promise.reject(error as Error),
+  // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- handlers throw anything
+  handler: () => Promise.reject(error),
 });
 
 describe("a result", () => {
@@ -71,10 +72,13 @@ describe("a result", () => {
     expect(await run()).toMatchObject({ outcome: "failed", unavailable: false, runs: 1 });
   });
 
-  test.each(NOT_JSON)("%s leaves a write unknown: its effect may be there", async (_name, value) => {
-    const { run } = setup({ effect: "write", handler: () => Promise.resolve(value) });
-    expect(await run()).toMatchObject({ outcome: "unknown" });
-  });
+  test.each(NOT_JSON)(
+    "%s leaves a write unknown: its effect may be there",
+    async (_name, value) => {
+      const { run } = setup({ effect: "write", handler: () => Promise.resolve(value) });
+      expect(await run()).toMatchObject({ outcome: "unknown" });
+    },
+  );
 
   test("__proto__ in a result is refused, since the journal could not give it back", async () => {
     const value: unknown = JSON.parse('{"__proto__":{"a":1}}');
@@ -175,7 +179,16 @@ describe("an error", () => {
     const cyclic: { self?: unknown } = {};
     cyclic.self = cyclic;
     const odd = Object.assign(new Error("x"), { message: { nested: true } });
-    const shapes = [undefined, null, "text", 7, cyclic, Object.create(null), odd, new Error("y".repeat(9_999))];
+    const shapes = [
+      undefined,
+      null,
+      "text",
+      7,
+      cyclic,
+      Object.create(null),
+      odd,
+      new Error("y".repeat(9_999)),
+    ];
     for (const shape of shapes) {
       const result = await setup(throwing(shape)).run();
       if (result.outcome !== "failed") throw new Error(result.outcome);
@@ -221,7 +234,7 @@ describe("an abort from outside", () => {
       },
       retries: 5,
     });
-    await expect(run()).rejects.toThrow();
+    await expect(run()).rejects.toThrow(/gone|aborted/);
     expect(runs).toHaveLength(1);
   });
 });

@@ -45,9 +45,8 @@ describe("reasons", () => {
   test("a stop with a reason of another status throws", () => {
     for (const status of TERMINAL_STATUSES) {
       for (const reason of ALL_REASONS) {
-        const isOwn = (REASONS[status] as readonly string[]).includes(reason);
-        if (isOwn) expect(stop(status, reason, "")).toEqual({ status, reason, detail: "" });
-        else expect(() => stop(status, reason, "")).toThrow(reason);
+        if ((REASONS[status] as readonly string[]).includes(reason)) continue;
+        expect(() => stop(status, reason, "")).toThrow(`reason ${reason} does not belong`);
       }
     }
   });
@@ -85,12 +84,11 @@ describe("firstStop", () => {
     expect(firstStop([null, null])).toBeNull();
   });
 
-  test("every reason has a place in the order", () => {
+  test("every other reason comes before a completion", () => {
     const last = stop("completed", "answered", "");
-    for (const status of TERMINAL_STATUSES) {
+    for (const status of TERMINAL_STATUSES.filter((s) => s !== "completed")) {
       for (const reason of REASONS[status]) {
-        const found = stop(status, reason, "");
-        if (status !== "completed") expect(firstStop([last, found])).toBe(found);
+        expect(firstStop([last, stop(status, reason, "")])).toMatchObject({ status, reason });
       }
     }
   });

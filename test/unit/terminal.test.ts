@@ -88,7 +88,9 @@ describe("the postcondition", () => {
   test("an open question of a verdict keeps nobody from answering", () => {
     const { state, ruleOn } = setup();
     const [question] = postconditionQuestions(setup([], pack).agent);
-    const questions = [{ ...question, condition: null, pointers: ["/x"] }] as typeof state.questions;
+    const questions = [
+      { ...question, condition: null, pointers: ["/x"] },
+    ] as typeof state.questions;
     expect(ruleOn({ questions }, "answer_user", args)).toMatchObject({ do: "answer" });
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineAgent } from "../../src/agents/agent.ts";
+import { PawlError } from "../../src/core/errors.ts";
 import { DEFAULT_LIMITS } from "../../src/core/run-state.ts";
 import { createRegistry } from "../../src/tools/registry.ts";
 import { defineTool, type Tool, type ToolDefinition } from "../../src/tools/tool.ts";
@@ -23,8 +24,8 @@ function refusal(changes: Partial<ToolDefinition<typeof input>>): string | undef
     createRegistry([toolOf(changes)]);
     return undefined;
   } catch (error) {
-    expect(error).toMatchObject({ code: "PAWL_TOOL_INVALID", disposition: "stop" });
-    return (error as { path?: string }).path;
+    if (error instanceof PawlError && error.code === "PAWL_TOOL_INVALID") return error.path;
+    throw error;
   }
 }
 
@@ -168,7 +169,9 @@ describe("defineAgent", () => {
   });
 
   test("a terminal that does not exist is refused", () => {
-    expect(() => defineAgent({ ...base, terminals: ["finish"] })).toThrow(fault("terminals/finish"));
+    expect(() => defineAgent({ ...base, terminals: ["finish"] })).toThrow(
+      fault("terminals/finish"),
+    );
   });
 
   test("a tool may not have the name of a terminal", () => {

@@ -100,7 +100,7 @@ describe("unconfirmed", () => {
     ["no entity", { status: "x" }, "the result does not say which orderId it is about"],
     ["a list in place of an object", [], "the result does not say which orderId it is about"],
   ])("%s gives no fact and an open question", (_name, result, why) => {
-    const seen = setup().see(result as Json);
+    const seen = setup().see(result);
     expect(seen).toMatchObject({ verdict: "unconfirmed", facts: [], question: { open: true } });
     expect(seen.why).toContain(why);
   });
@@ -160,8 +160,8 @@ describe("cut facts", () => {
   test("a long list keeps its first items and is marked partial", () => {
     const lines = Array.from({ length: 500 }, (_, i) => `row ${i}`);
     const fact = seen(lines);
-    expect(fact?.partial).toBe(true);
-    expect((fact?.value as readonly Json[])[0]).toBe("row 0");
+    expect(fact).toMatchObject({ partial: true });
+    expect(fact?.value).toContain("row 0");
     expect(JSON.stringify(fact?.value).length).toBeLessThanOrEqual(2_000);
   });
 

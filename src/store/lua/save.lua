@@ -5,7 +5,8 @@
   KEYS: 1 run, 2 events, 3 inbox, 4 live, 5 old status index, 6 new status index, 7… the queue's
   ARGV: 1 op, 2 rev, 3 json, 4 step, 5 ended (1|0), 6 next job wanted (1|0), 7 inbox entries heard,
         8 only if all is heard (1|0), 9 now (ms), 10 run id, 11 score (created at),
-        12 number of events, 13… events, then the queue's
+        12 approval waited for ("" for none), 13 hash of its arguments, 14 until when (ms),
+        15 number of events, 16… events, then the queue's
   Returns 1 applied, 2 this op was applied before, 0 conflict, 3 the inbox holds more,
           4 applied, and the next job is still to be added apart
 ]]
@@ -16,9 +17,15 @@ local unheard = redis.call("LLEN", KEYS[3]) - tonumber(ARGV[7])
 if ARGV[8] == "1" and unheard > 0 then return 3 end
 redis.call("HSET", KEYS[1], "rev", tonumber(run[1]) + 1, "op", ARGV[1], "json", ARGV[3], "step", ARGV[4],
   "ended", ARGV[5], "claims", 0, "journal", "")
-local count = tonumber(ARGV[12])
-for from = 13, 12 + count, 1000 do
-  redis.call("RPUSH", KEYS[2], unpack(ARGV, from, math.min(from + 999, 12 + count)))
+if ARGV[12] ~= "" then
+  -- Apart from the snapshot: a snapshot that was tampered with cannot approve itself.
+  redis.call("HSET", KEYS[1], "approval", ARGV[12], "approval_hash", ARGV[13], "approval_until", ARGV[14])
+else
+  redis.call("HDEL", KEYS[1], "approval", "approval_hash", "approval_until")
+end
+local count = tonumber(ARGV[15])
+for from = 16, 15 + count, 1000 do
+  redis.call("RPUSH", KEYS[2], unpack(ARGV, from, math.min(from + 999, 15 + count)))
 end
 if tonumber(ARGV[7]) > 0 then redis.call("LTRIM", KEYS[3], ARGV[7], -1) end
 if KEYS[5] ~= KEYS[6] then
@@ -33,6 +40,6 @@ end
 redis.call("ZADD", KEYS[4], ARGV[9], ARGV[10])
 if ARGV[6] == "1" or unheard > 0 then
   if not enqueue then return 4 end
-  enqueue({ unpack(KEYS, 7) }, { unpack(ARGV, 13 + count) })
+  enqueue({ unpack(KEYS, 7) }, { unpack(ARGV, 16 + count) })
 end
 return 1

@@ -1,0 +1,154 @@
+/**
+ * Carries out an effect that a person approved: everything is checked again first (arguments, what the
+ * customer said since, policy, evidence), then it runs once under its key and is confirmed by the
+ * provider's own result. A job of its own, and no counted step.
+ */
+import { canonicalJson, digest } from "../core/call-key.ts";
+import { timeExceeded } from "../core/budget.ts";
+import { renderTemplate } from "../core/evidence.ts";
+import type { Approval } from "../core/run-state.ts";
+import { stop } from "../core/stop.ts";
+import { verify } from "../core/verify.ts";
+import type { CallResult } from "../tools/run-call.ts";
+import type { Tool } from "../tools/tool.ts";
+import { intend, perform, recordResult, type Action } from "./act.ts";
+import { askPolicy, policyOf, policyVersion } from "./ask-policy.ts";
+import { end, endWith, goOn, type Finished } from "./finish.ts";
+import { rereadEvidence } from "./reread-evidence.ts";
+import { record, type StepDeps, type Work } from "./work.ts";
+
+export async function carryOut(deps: StepDeps, work: Work, approval: Approval): Promise<Finished> {
+  const tool = work.agent.effects.get(approval.tool);
+  if (tool === undefined) return voided(deps, work, approval, "the agent has no such effect now");
+  const call = { id: approval.callId, tool, args: approval.args, key: approval.key };
+  const isIntended = work.state.calls.some((c) => c.id === call.id);
+  if (!isIntended) {
+    const refused = await checkAgain(deps, work, approval, tool);
+    if (refused !== null) return refused;
+  }
+  const action = await intend(deps, work, call, tool);
+  if (action === "conflict") return "conflict";
+  await deps.reach?.("before_act", work.job);
+  const result = await perform(deps, work, action);
+  if (result === "late") return end(deps, work, { stop: timeExceeded(work.state) });
+  await deps.reach?.("after_act", work.job);
+  return confirm(deps, work, { action, approval }, result);
+}
+
+/** null: all is as it was when the person said yes. */
+async function checkAgain(
+  deps: StepDeps,
+  work: Work,
+  approval: Approval,
+  tool: Tool,
+): Promise<Finished | null> {
+  if (digest(canonicalJson(approval.args)) !== approval.argsHash) {
+    return voided(deps, work, approval, "the arguments are not those that were approved");
+  }
+  if (approval.heard < work.state.heard) {
+    return voided(deps, work, approval, "the customer wrote after it was asked for");
+  }
+  if (approval.policyVersion !== policyVersion(policyOf(deps, work))) {
+    return voided(deps, work, approval, "the policy is another one now");
+  }
+  const call = { id: approval.callId, tool, args: approval.args };
+  const permission = await askPolicy(deps, work, call, true);
+  record(work, deps.now(), { type: "permitted", permission });
+  if (permission.answer === "deny") {
+    settle(deps, work, approval, { status: "void", why: permission.rule });
+    const detail = `${permission.rule}: ${permission.reason}`;
+    return end(deps, work, { stop: stop("denied", "policy_denied", detail) });
+  }
+  const changed = await rereadEvidence(deps, work, approval);
+  if (changed === null) return null;
+  settle(deps, work, approval, { status: "void", why: changed.detail });
+  return end(deps, work, { stop: changed });
+}
+
+/** Nothing happened, and the approval is no more; the model decides anew with what is known now. */
+function voided(deps: StepDeps, work: Work, approval: Approval, why: string): Promise<Finished> {
+  settle(deps, work, approval, { status: "void", why });
+  return goOn(deps, work);
+}
+
+function settle(
+  deps: StepDeps,
+  work: Work,
+  approval: Approval,
+  settled: { readonly status: "void" | "used"; readonly why: string },
+): void {
+  record(work, deps.now(), { type: "approval_settled", approvalId: approval.id, ...settled });
+}
+
+async function confirm(
+  deps: StepDeps,
+  work: Work,
+  done: { readonly action: Action; readonly approval: Approval },
+  result: CallResult,
+): Promise<Finished> {
+  const { action, approval } = done;
+  await recordResult(deps, work, action, result);
+  settle(deps, work, approval, { status: "used", why: result.outcome });
+  if (result.outcome === "unknown") {
+    const detail = `${action.tool.name}: ${result.message}, and nobody can say whether it happened`;
+    return end(deps, work, { stop: stop("handoff", "effect_unknown", detail) });
+  }
+  if (result.outcome === "failed") return goOn(deps, work);
+  const at = deps.now();
+  const seen = verify(work.state, action.tool, {
+    callId: action.call.id,
+    step: work.state.step,
+    args: action.call.args,
+    // `confirm` has accepted the result already; here only its facts are taken.
+    expected: { fields: [{ pointer: "", check: "exists" }] },
+    result: result.value,
+    at,
+  });
+  const { verdict, why, facts, question } = seen;
+  const callId = action.call.id;
+  record(work, at, {
+    type: "verified",
+    callId,
+    verdict,
+    why: [...why],
+    facts: [...facts],
+    question,
+  });
+  return confirmed(deps, work, done);
+}
+
+function confirmed(
+  deps: StepDeps,
+  work: Work,
+  { action, approval }: { readonly action: Action; readonly approval: Approval },
+): Promise<Finished> {
+  const message = messageOf(work);
+  if (message !== null) {
+    const id = `m${work.state.outward.length + 1}`;
+    const { step } = work.state;
+    record(work, deps.now(), {
+      type: "sent",
+      message: { id, kind: "answer", step, text: message },
+    });
+  }
+  const found = stop("completed", "effect_confirmed", `${action.tool.name} was confirmed`);
+  const claims = work.state.facts
+    .filter((fact) => fact.callId === action.call.id)
+    .map(({ id, key, value }) => ({ factId: id, key, value }));
+  const outcome = {
+    kind: "effect" as const,
+    approvalId: approval.id,
+    tool: action.tool.name,
+    callId: action.call.id,
+    claims,
+    message,
+  };
+  return endWith(deps, work, found, { outcome });
+}
+
+/** A message with a fact missing is not sent: it would say less than it promises. */
+function messageOf(work: Work): string | null {
+  if (work.agent.effectMessage === null) return null;
+  const { text } = renderTemplate(work.agent.effectMessage, work.state);
+  return text.includes("{{") ? null : text;
+}
