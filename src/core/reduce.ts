@@ -221,6 +221,8 @@ function ended(before: RunState, event: EventOf<"ended">): RunState {
     waiting: null,
     turn: null,
     kept: [],
+    // Nobody decides any more; the journal has every result whole.
+    recent: [],
     endedAt: event.at,
     outcome: event.outcome,
   };

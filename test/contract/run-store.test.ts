@@ -3,9 +3,9 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Event, Happening } from "../../src/core/event.ts";
 import { reduce, replay } from "../../src/core/reduce.ts";
-import { parseRunState, type RunState } from "../../src/core/run-state.ts";
+import { parseRunState, type Approval, type RunState } from "../../src/core/run-state.ts";
 import { stop } from "../../src/core/stop.ts";
-import type { Claim, Fence, Save } from "../../src/store/run-store.ts";
+import type { ApprovalDecision, Claim, Fence, Save } from "../../src/store/run-store.ts";
 import { openBackbone, storeOn, type Enqueuing } from "../support/backbone.ts";
 import { orderDomain } from "../support/order-agent.ts";
 import { acceptedEvent, AT } from "../support/run-fixture.ts";
@@ -86,6 +86,33 @@ const ENDED: Event = {
   outcome: { kind: "stop", known: [], unknown: [], contradicts: [], tried: [], detail: "" },
 };
 const REPLY: Happening = { kind: "user_reply", id: "h1", text: "hello" };
+
+const PENDING: Approval = {
+  id: "a1",
+  step: 1,
+  callId: "c1",
+  terminal: "request_refund_approval",
+  tool: "create_refund",
+  args: { amountCents: 500 },
+  argsHash: "h1",
+  key: "create_refund:k",
+  policyVersion: "1",
+  heard: 0,
+  requestedAt: AT,
+  expiresAt: Number.MAX_SAFE_INTEGER,
+  status: "pending",
+  by: null,
+  note: null,
+};
+const APPROVE: Happening = {
+  kind: "approval_decision",
+  id: "d1",
+  approvalId: "a1",
+  decision: "approved",
+  by: "u-1",
+  note: null,
+  argsHash: "h1",
+};
 
 const parkedRun = async (kit: Awaited<ReturnType<typeof setup>>): Promise<string> => {
   const runId = await kit.create();
@@ -359,6 +386,64 @@ describe.each(["composed", "apart"] as const)("a run store, jobs %s", (enqueuing
       await redis.rpush(keys.inbox(runId), ...Array.from({ length: 1_000 }, () => "{}"));
       expect(await store.post(runId, REPLY)).toBe("full");
       expect(await store.read(runId)).toMatchObject({ inbox: 1_000 });
+    });
+  });
+
+  describe("decide", () => {
+    const asking = async (approval: Partial<Approval> = {}) => {
+      const kit = await setup(enqueuing);
+      const runId = await kit.create();
+      const { fence, json } = await kit.claim(runId);
+      const asked = { ...PENDING, ...approval };
+      const events: Event[] = [
+        { type: "approval_requested", at: AT, step: 1, approval: asked },
+        { type: "parked", at: AT, step: 1, for: "approval", until: asked.expiresAt },
+        STEP_ENDED,
+      ];
+      expect(await kit.store.save(fence, saveOf(json, events))).toBe("applied");
+      await kit.finishJob(runId, 1);
+      const decide = (changes: Partial<ApprovalDecision> = {}) =>
+        kit.store.decide({
+          runId,
+          approvalId: asked.id,
+          argsHash: asked.argsHash,
+          happening: APPROVE,
+          ...changes,
+        });
+      return { ...kit, runId, decide };
+    };
+
+    test("the decision is in the inbox and the run is woken", async () => {
+      const { decide, claim, hasJob, runId } = await asking();
+      expect(await decide()).toBe("decided");
+      expect(await hasJob(runId, 2)).toBe("present");
+      expect(await claim(runId, 2)).toMatchObject({ inbox: [JSON.stringify(APPROVE)] });
+    });
+
+    test("of two at the same moment one decides", async () => {
+      const { decide, store, runId } = await asking();
+      const said = await Promise.all([decide(), decide()]);
+      expect(said.toSorted((a, b) => a.localeCompare(b))).toEqual(["already_decided", "decided"]);
+      expect(await store.read(runId)).toMatchObject({ inbox: 1 });
+    });
+
+    test("what was not asked for, seen otherwise or too late is refused", async () => {
+      const { decide, store, runId } = await asking();
+      expect(await decide({ approvalId: "other" })).toBe("unknown_approval");
+      expect(await decide({ argsHash: "other" })).toBe("arguments_changed");
+      expect(await decide({ runId: randomUUID() })).toBe("missing");
+      expect(await store.read(runId)).toMatchObject({ inbox: 0 });
+      const late = await asking({ expiresAt: 1 });
+      expect(await late.decide()).toBe("approval_expired");
+    });
+
+    test("a run that waits for none, or has ended, takes none", async () => {
+      const kit = await setup(enqueuing);
+      const said = { approvalId: "a1", argsHash: "h", happening: APPROVE };
+      const runId = await kit.create();
+      expect(await kit.store.decide({ runId, ...said })).toBe("unknown_approval");
+      const ended = await endedRun(kit);
+      expect(await kit.store.decide({ runId: ended.runId, ...said })).toBe("run_ended");
     });
   });
 

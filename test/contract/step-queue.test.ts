@@ -1,6 +1,6 @@
 /** The suite of the StepQueue contract, on BullMQ. */
 import { randomUUID } from "node:crypto";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createBullmqStepWorker } from "../../src/queue/bullmq-step-worker.ts";
 import type { LockTimes, StepJob } from "../../src/queue/step-queue.ts";
 import { openBackbone } from "../support/backbone.ts";
@@ -125,6 +125,49 @@ test("a job hash that stands in no list is an orphan, blocks its id, and can be 
   await queue.remove(runId, 1);
   expect(await queue.presence(runId, 1)).toBe("absent");
   await queue.add(runId, 1);
+  expect(await waitingJobs()).toEqual([`${runId}.1`]);
+});
+
+describe("a timer", () => {
+  const LONG_MS = 3_600_000;
+
+  test("waits for its time and is one job with the step's own", async () => {
+    const { queue, runId, waitingJobs } = await setup();
+    await queue.addTimer(runId, 1, LONG_MS);
+    expect(await queue.presence(runId, 1)).toBe("delayed");
+    await queue.add(runId, 1);
+    expect(await waitingJobs()).toEqual([]);
+    await queue.wake(runId, 1);
+    expect(await queue.presence(runId, 1)).toBe("present");
+    expect(await waitingJobs()).toEqual([`${runId}.1`]);
+  });
+
+  test("does not put off a job that is there already", async () => {
+    const { queue, runId } = await setup();
+    await queue.add(runId, 1);
+    await queue.addTimer(runId, 1, LONG_MS);
+    expect(await queue.presence(runId, 1)).toBe("present");
+  });
+
+  test("whose time has come runs", async () => {
+    const { queue, runId, work, isGone } = await setup();
+    await work(() => Promise.resolve());
+    await queue.addTimer(runId, 1, 0);
+    await until(isGone(1));
+    expect(await queue.presence(runId, 1)).toBe("absent");
+  });
+
+  test("can be removed", async () => {
+    const { queue, runId } = await setup();
+    await queue.addTimer(runId, 1, LONG_MS);
+    await queue.remove(runId, 1);
+    expect(await queue.presence(runId, 1)).toBe("absent");
+  });
+});
+
+test("waking a step without a job adds it", async () => {
+  const { queue, runId, waitingJobs } = await setup();
+  await queue.wake(runId, 1);
   expect(await waitingJobs()).toEqual([`${runId}.1`]);
 });
 

@@ -43,6 +43,11 @@ describe("numbers and money", () => {
     expect(withFact("order.totalCents", 4_990)(`You get ${amount}.`)).toMatchObject({ ok: false });
   });
 
+  // Known fault: a number without a point is compared with the minor units as it stands.
+  test.fails("an amount in minor units may not be quoted as whole money", () => {
+    expect(withFact("order.totalCents", 4_990)("You get $4,990.")).toMatchObject({ ok: false });
+  });
+
   test("a thousands separator does not change the number", () => {
     expect(withFact("order.total", 1_299)("You get 1,299.00.")).toMatchObject(OK);
   });
@@ -143,6 +148,16 @@ describe("status words", () => {
     expect(say("The order is not paid.")).toMatchObject(OK);
     expect(say("The order wasn't paid.")).toMatchObject(OK);
     expect(say("The order is paid.")).toEqual(not("paid"));
+  });
+
+  // Known faults: a denial is looked at only where the fact says no, and never for a text.
+  test.fails("what a fact says may not be denied", () => {
+    expect(withFact("order.paid", true)("The order is not paid.")).toEqual(not("paid"));
+  });
+
+  test.fails("what a fact's text says may not be denied", () => {
+    const say = withFact("order.status", "delivered");
+    expect(say("It was not delivered.")).toEqual(not("delivered"));
   });
 
   test("a status that the agent's rules name is checked too", () => {

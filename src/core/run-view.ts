@@ -1,0 +1,73 @@
+/**
+ * A run as people and programs are shown it: what `pawl show --json` prints, which is a contract.
+ * Folded from the saved state and the journal; it decides nothing and hides nothing of either.
+ */
+import type { Event } from "./event.ts";
+import { protocolOf, type ProtocolRow } from "./protocol.ts";
+import type { Question, RunState } from "./run-state.ts";
+import type { Reason, Status } from "./stop.ts";
+
+export interface RunView {
+  readonly id: string;
+  readonly agent: RunState["agent"];
+  readonly ticketId: string;
+  readonly status: Status;
+  /** Null until the run has ended; for what it waits says `waiting`. */
+  readonly reason: Reason | null;
+  readonly waiting: RunState["waiting"];
+  readonly step: number;
+  readonly steps: readonly ProtocolRow[];
+  readonly facts: RunState["facts"];
+  readonly openQuestions: readonly Pick<Question, "id" | "text" | "about">[];
+  readonly contradictions: RunState["contradictions"];
+  readonly budget: Pick<RunState, "limits" | "spent" | "reserved">;
+  readonly paidButLost: number;
+  /** Oldest first; the one that the run waits for is the last. */
+  readonly approvals: RunState["approvals"];
+  readonly outward: RunState["outward"];
+  readonly outcome: RunState["outcome"];
+  readonly resumes: number;
+  readonly createdAt: number;
+  readonly endedAt: number | null;
+}
+
+/** `parked`: the store ended the run as unreadable and left its snapshot as it was. */
+export function viewOf(
+  state: RunState,
+  events: readonly Event[],
+  { parked }: { readonly parked: boolean },
+): RunView {
+  const { limits, spent, reserved, pending } = state;
+  return {
+    id: state.id,
+    agent: state.agent,
+    ticketId: state.ticket.id,
+    status: parked ? "failed" : state.status,
+    reason: parked ? "unreadable_state" : state.reason,
+    waiting: parked ? null : state.waiting,
+    step: state.step,
+    steps: stepsOf(events),
+    facts: state.facts,
+    openQuestions: state.questions
+      .filter((question) => question.open)
+      .map(({ id, text, about }) => ({ id, text, about })),
+    contradictions: state.contradictions,
+    budget: { limits, spent, reserved },
+    paidButLost: state.paidButLost,
+    approvals: pending === null ? state.approvals : [...state.approvals, pending],
+    outward: state.outward,
+    outcome: state.outcome,
+    resumes: state.resumes,
+    createdAt: state.createdAt,
+    endedAt: state.endedAt,
+  };
+}
+
+/** A step that carries out what a person approved decides nothing: its call names the tool. */
+function stepsOf(events: readonly Event[]): ProtocolRow[] {
+  return protocolOf(events).map((row) => {
+    if (row.tool !== null) return row;
+    const call = events.find((event) => event.step === row.step && event.type === "called");
+    return call?.type === "called" ? { ...row, tool: call.tool } : row;
+  });
+}
