@@ -1,7 +1,7 @@
 /**
  * A benchmark worker process. `pawl`: the real step pipeline with a no-op model and a no-op tool.
- * `floor`: the naive, unsafe chain (GET state, no-op, SET state, add next, done). `bare`: the job only
- * adds the next one. The outside is the same for all three: nothing.
+ * `floor`: the naive, unsafe chain (GET state, no-op, SET state, add next, done). `bare`: the job
+ * only adds the next one. The outside is the same for all three: nothing.
  */
 import { Worker, Queue, type Job } from "bullmq";
 import { z } from "zod";

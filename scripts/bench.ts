@@ -1,7 +1,8 @@
 /**
- * `npm run bench -- [--runs R] [--in-flight N] [--workers W] [--fsync everysec|always|no] [--rounds K]
- * [--json]`: runs of six steps through Pawl, in one go and on the same Redis with the naive chain (the
- * floor) and the bare chain, in turn. Only the ratios mean something on another machine.
+ * `npm run bench -- [--runs R] [--in-flight N] [--workers W] [--fsync everysec|always|no]
+ * [--rounds K] [--json]`: runs of six steps through Pawl, in one go and on the same Redis with the
+ * naive chain (the floor) and the bare chain, in turn. Only the ratios mean something on another
+ * machine.
  */
 import { fork, type ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -161,7 +162,9 @@ async function rssOf(child: ChildProcess): Promise<number> {
   return (await answer).rssMb;
 }
 
-/** Reads of the socket by Redis: one for all commands that arrived together, which is a round trip. */
+/**
+ * Reads of the socket by Redis: one for all commands that arrived together, which is a round trip.
+ */
 async function counters(redis: Redis): Promise<{ reads: number; commands: number }> {
   const info = await redis.info("stats");
   const of = (name: string): number =>

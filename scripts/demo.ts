@@ -27,6 +27,8 @@ const PREFIX = "{pawl-demo}";
 /** The run in whose third step the worker is killed: its carrier takes 400 ms to answer. */
 const VICTIM = "contradicting-data";
 const VICTIM_STEP = 2;
+/** Questions to Redis, a fraction of a ms each: far longer than a job waits for a free worker. */
+const MOST_LOOKS = 20_000;
 /** All four scenarios take about two seconds; past this something is stuck. */
 const DEADLINE_MS = 60_000;
 
@@ -58,15 +60,21 @@ async function main(): Promise<number> {
   const workers = new Set<Worker>();
   const runs = new Map<string, string>();
   let killed = 0;
+  let replacing: Promise<void> = Promise.resolve();
   const onLine = async (worker: Worker, line: Line): Promise<void> => {
     const scenario = runs.get(String(line["run"]));
     if (scenario === undefined) return;
     tell(stepLine(worker.name, scenario, line));
     if (killed > 0 || scenario !== VICTIM || line["step"] !== VICTIM_STEP) return;
     killed += 1;
+    replacing = replaceHolder(String(line["run"]));
+    await replacing;
+  };
+  const replaceHolder = async (runId: string): Promise<void> => {
+    const worker = await holderOf(backbone, runId, workers);
     workers.delete(worker);
     await kill(worker, backbone);
-    workers.add(await startWorker(`worker ${workers.size + killed + 1}`, redis.url, onLine));
+    workers.add(await startWorker("worker 3", redis.url, onLine));
   };
   try {
     workers.add(await startWorker("worker 1", redis.url, onLine));
@@ -77,6 +85,7 @@ async function main(): Promise<number> {
     }
     const ended: Ended[] = [];
     for (const [runId, scenario] of runs) ended.push(await follow(backbone, runId, scenario));
+    await replacing;
     return report(ended, killed);
   } finally {
     await Promise.all([...workers].map(({ child }) => stop(child)));
@@ -106,6 +115,22 @@ async function startWorker(
       } else if (worker !== null) void onLine(worker, line).catch(fail);
     });
   });
+}
+
+/**
+ * The worker that has the next step in hand: its lock says so, a few ms after the step was saved.
+ */
+async function holderOf(
+  backbone: Backbone,
+  runId: string,
+  workers: ReadonlySet<Worker>,
+): Promise<Worker> {
+  for (let look = 0; look < MOST_LOOKS; look += 1) {
+    const id = await backbone.queue.holder(runId, VICTIM_STEP + 1);
+    const worker = [...workers].find((w) => w.id === id);
+    if (worker !== undefined) return worker;
+  }
+  throw new Error(`nobody took step ${VICTIM_STEP + 1} of ${VICTIM}`);
 }
 
 /**

@@ -204,6 +204,7 @@ function build() {
       fs.mkdirSync(path.dirname(path.join(fresh, asset)), { recursive: true });
       fs.copyFileSync(path.join(ROOT, asset), path.join(fresh, asset));
     }
+    run(process.execPath, [path.join(ROOT, "scripts", "bundle-case-worker.mjs"), fresh]);
     BUILT.forEach((folder) => moveIn(fresh, folder));
     fs.rmSync(STAMP, { force: true });
     // No stamp after errors: the next command without --with-type-errors must see them.

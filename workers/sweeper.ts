@@ -4,16 +4,17 @@
  */
 import { systemClock } from "../src/app/clock.ts";
 import { readConfig } from "../src/app/config.ts";
-import { startSweeping, stopOnSignal } from "../src/app/step-process.ts";
+import { startOrExit, startSweeping, stopOnSignal } from "../src/app/step-process.ts";
 import { connectBackbone } from "../src/app/wire.ts";
 import { createLogger } from "../src/telemetry/log.ts";
 
-const config = readConfig();
-const logger = createLogger(config.PAWL_LOG_LEVEL ?? "info");
-const url = config.REDIS_URL ?? "redis://127.0.0.1:6379";
-const backbone = await connectBackbone(url, config.PAWL_PREFIX, systemClock);
-const sweeping = startSweeping(backbone, logger);
-stopOnSignal(async () => {
-  sweeping.stop();
-  await backbone.close();
+await startOrExit(createLogger("info"), async () => {
+  const config = readConfig();
+  const url = config.REDIS_URL ?? "redis://127.0.0.1:6379";
+  const backbone = await connectBackbone(url, config.PAWL_PREFIX, systemClock);
+  const sweeping = startSweeping(backbone, createLogger(config.PAWL_LOG_LEVEL ?? "info"));
+  stopOnSignal(async () => {
+    sweeping.stop();
+    await backbone.close();
+  });
 });

@@ -2,6 +2,7 @@
  * A step worker as a service: connect, check, work, stop on a signal. Shared by the worker process
  * and `pawl worker`, so that both stop in the same way.
  */
+import { messageOf, PawlError } from "../core/errors.ts";
 import { sweep } from "../step/sweep.ts";
 import type { StepWorker } from "../queue/step-queue.ts";
 import { createStepLog, type Logger } from "../telemetry/log.ts";
@@ -93,4 +94,17 @@ export function stopOnSignal(stop: () => Promise<void>): void {
   };
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
+}
+
+/**
+ * Ends a process that cannot start with one line that says why, and the exit code of a bad set-up.
+ */
+export async function startOrExit(logger: Logger, start: () => Promise<void>): Promise<void> {
+  try {
+    await start();
+  } catch (error) {
+    const code = error instanceof PawlError ? error.code : "internal_error";
+    logger.fatal({ code, detail: messageOf(error) }, "cannot start");
+    process.exit(2);
+  }
 }

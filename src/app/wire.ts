@@ -4,6 +4,7 @@
 import { Redis } from "ioredis";
 import type { AgentPack } from "../agents/agent.ts";
 import { deliveryAgent } from "../agents/delivery/agent.ts";
+import { refundAgent } from "../agents/refund/agent.ts";
 import { parseCase } from "../cases/case.ts";
 import { createRedisWorldBooks } from "../cases/redis-world-books.ts";
 import { SCRIPTED, scriptedAgent, scriptedModel } from "../cases/case-mind.ts";
@@ -79,7 +80,7 @@ export async function connectBackbone(
 
 /** The agents of this installation, by name. A new domain is one folder and one line here. */
 export function agentPacks(): ReadonlyMap<string, AgentPack> {
-  return new Map([deliveryAgent()].map((pack) => [pack.name, pack]));
+  return new Map([deliveryAgent(), refundAgent()].map((pack) => [pack.name, pack]));
 }
 
 /**

@@ -31,10 +31,12 @@ export type FromWorker =
   | ({ readonly t: "reached" } & Reached)
   | { readonly t: "job" };
 
-/** Compiled: a worker under a loader takes twice as long to start, and thousands are killed. */
+/**
+ * Compiled and in one file: it starts four times as fast as its sources, and thousands are killed.
+ */
 const ENTRY = import.meta.url.endsWith(".ts")
-  ? "../../dist/workers/case-worker.js"
-  : "../../workers/case-worker.js";
+  ? "../../dist/workers/case-worker.bundle.mjs"
+  : "../../workers/case-worker.bundle.mjs";
 
 /** Keeps so many processes started ahead. */
 export function createWorkerPool(warm: number): WorkerPool {

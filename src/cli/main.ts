@@ -6,6 +6,12 @@ import { Command, CommanderError } from "commander";
 import { PawlError } from "../core/errors.ts";
 import { addCaseCommands } from "./case.ts";
 import { EXIT, tellFailure } from "./command.ts";
+import { addDoctorCommand } from "./doctor.ts";
+import { addListCommand } from "./list.ts";
+import { addReplayCommand } from "./replay.ts";
+import { addShowCommand } from "./show.ts";
+import { addSweepCommand } from "./sweep.ts";
+import { addTraceCommand } from "./trace.ts";
 
 const program = new Command("pawl")
   .description(
@@ -14,6 +20,12 @@ const program = new Command("pawl")
   .exitOverride()
   .configureOutput({ writeErr: () => undefined });
 addCaseCommands(program);
+addListCommand(program);
+addShowCommand(program);
+addReplayCommand(program);
+addTraceCommand(program);
+addSweepCommand(program);
+addDoctorCommand(program);
 
 const asJson = process.argv.includes("--json");
 try {

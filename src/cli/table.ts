@@ -48,9 +48,13 @@ export function oneLine(text: string, maxChars: number): string {
   return flat.length > maxChars ? `${flat.slice(0, maxChars - 1)}…` : flat;
 }
 
+/** The farthest that a Date reaches; a tampered state may say more. */
+const MAX_TIME_MS = 8_640_000_000_000_000;
+
 /** `2026-12-01 02:56:08Z`; null is a dash. */
 export function timeText(ms: number | null): string {
   if (ms === null) return "-";
+  if (!(Math.abs(ms) <= MAX_TIME_MS)) return String(ms);
   return new Date(ms)
     .toISOString()
     .replace("T", " ")

@@ -71,7 +71,9 @@ export interface AgentSpec {
   readonly approvals: ReadonlyMap<string, ApprovalSpec>;
   /** The tools that only an approval runs, by name; none of them is offered. */
   readonly effects: ReadonlyMap<string, ToolSpec>;
-  /** Sent to the customer once an approved effect is confirmed; `{{KEY}}` is a fact. Null: nothing. */
+  /**
+   * Sent to the customer once an approved effect is confirmed; `{{KEY}}` is a fact. Null: nothing.
+   */
   readonly effectMessage: string | null;
   /** How long a question to the customer stays open, in ms. */
   readonly replyMs: number;

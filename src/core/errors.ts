@@ -20,6 +20,7 @@ export const ERROR_CODES = {
   PAWL_AGENT_UNKNOWN: "stop",
   PAWL_AGENT_INVALID: "stop",
   PAWL_TOOL_INVALID: "stop",
+  PAWL_POLICY_INVALID: "stop",
   PAWL_RUN_NOT_FOUND: "stop",
   PAWL_RUN_TERMINAL: "stop",
   PAWL_STATE_UNREADABLE: "park",

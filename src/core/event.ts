@@ -142,7 +142,10 @@ export const eventSchema = z.discriminatedUnion("type", [
     question: questionSchema.nullable(),
   }),
   z.strictObject({ ...base, type: z.literal("approval_requested"), approval: approvalSchema }),
-  /** Before an approved effect its evidence was read again: which calls, and whether all was as before. */
+  /**
+   * Before an approved effect its evidence was read again: which calls, and whether all was as
+   * before.
+   */
   z.strictObject({
     ...base,
     type: z.literal("rechecked"),

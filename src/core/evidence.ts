@@ -87,16 +87,16 @@ interface Sources {
 function isValueSupported(value: Value, sources: Sources): boolean {
   if (valuesIn(sources.ticketText).some((seen) => isSameValue(value, seen))) return true;
   return sources.facts.some((fact) => {
-    const texts = [...leavesOf(fact.value), ...leavesOf(fact.about)];
-    // Amounts in the books are integer minor units; people write them with a point.
-    const minor = /cents|minor/i.test(`${fact.key} ${fact.pointer}`);
-    return texts.some(
-      (leaf) =>
-        valuesIn(String(leaf)).some((seen) => isSameValue(value, seen)) ||
-        (typeof leaf === "number" &&
-          value.number !== null &&
-          (value.number === leaf || (minor && Math.round(value.number * 100) === leaf))),
-    );
+    const leaves = [...leavesOf(fact.value), ...leavesOf(fact.about)];
+    // Amounts in the books are integer minor units; people write money with a point.
+    const isMinor = /cents|minor/i.test(`${fact.key} ${fact.pointer}`);
+    return leaves.some((leaf) => {
+      if (typeof leaf !== "number")
+        return valuesIn(String(leaf)).some((v) => isSameValue(value, v));
+      if (value.number === null) return false;
+      const isInMajor = isMinor && Math.round(value.number * 100) === leaf;
+      return isInMajor || (value.number === leaf && !(isMinor && value.isMoney));
+    });
   });
 }
 
@@ -109,12 +109,14 @@ function isSameValue(a: Value, b: Value): boolean {
 function isStatusSupported(word: string, message: string, sources: Sources): boolean {
   if (statusWordsIn(sources.ticketText, new Set([word])).length > 0) return true;
   return sources.facts.some((fact) => {
-    if (leavesOf(fact.value).some((leaf) => typeof leaf === "string" && hasWord(leaf, word))) {
-      return true;
-    }
-    // order.paid = true says "paid"; false says it only where the message denies it.
+    const said = leavesOf(fact.value).find(
+      (leaf): leaf is string => typeof leaf === "string" && hasWord(leaf, word),
+    );
+    // `not_shipped` says "not shipped"; `shipped` does not.
+    if (said !== undefined) return isDenied(said, word) === isDenied(message, word);
+    // order.paid = true says "paid"; false says "not paid".
     if (typeof fact.value !== "boolean" || !hasWord(fact.key, word)) return false;
-    return fact.value || isDenied(message, word);
+    return fact.value !== isDenied(message, word);
   });
 }
 
@@ -123,8 +125,9 @@ function hasWord(text: string, word: string): boolean {
 }
 
 function isDenied(message: string, word: string): boolean {
-  const words = message.toLowerCase().split(/\s+/);
-  const at = words.findIndex((w) => w.includes(word));
+  const words = message.toLowerCase().split(/[\s_-]+/);
+  const [first = word] = word.split(/[\s_-]+/);
+  const at = words.findIndex((w) => w.includes(first));
   return words.slice(Math.max(0, at - 3), at).some((w) => /^(not|no|never)$|n['’]t$/.test(w));
 }
 

@@ -2,7 +2,11 @@
 import { escapePointer, isJsonObject, type Json } from "./json.ts";
 
 /** The JSON pointer of the first value that differs, in order of names; null: they are equal. */
-export function firstDifference(a: Json | undefined, b: Json | undefined, path = ""): string | null {
+export function firstDifference(
+  a: Json | undefined,
+  b: Json | undefined,
+  path = "",
+): string | null {
   if (Array.isArray(a) && Array.isArray(b)) {
     const length = Math.max(a.length, b.length);
     for (let i = 0; i < length; i += 1) {

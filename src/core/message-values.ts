@@ -8,6 +8,8 @@ export interface Value {
   readonly text: string;
   /** The number it says, currency signs and thousands separators left out; null for an id. */
   readonly number: number | null;
+  /** Written as money: with a currency sign or code beside it. */
+  readonly isMoney: boolean;
   /** ISO day (YYYY-MM-DD) if it is a date. */
   readonly date: string | null;
 }
@@ -51,8 +53,11 @@ export function valuesIn(text: string): Value[] {
       values.push(dateValue(whole, day, month, year));
       return " ";
     });
-  for (const [token] of rest.matchAll(TOKEN)) {
-    if (/\p{N}/u.test(token)) values.push(valueOf(token));
+  for (const { 0: token, index } of rest.matchAll(TOKEN)) {
+    if (!/\p{N}/u.test(token)) continue;
+    const before = rest.slice(Math.max(0, index - 2), index);
+    const after = rest.slice(index + token.length, index + token.length + 8);
+    values.push(valueOf(token, MONEY_BEFORE.test(before) || MONEY_AFTER.test(after)));
   }
   return values;
 }
@@ -60,16 +65,21 @@ export function valuesIn(text: string): Value[] {
 function dateValue(text: string, day: string, month: string, year: string): Value {
   const index = MONTHS.findIndex((name) => name.startsWith(month.toLowerCase().slice(0, 3)));
   const date = `${year}-${String(index + 1).padStart(2, "0")}-${day.padStart(2, "0")}`;
-  return { text, number: null, date };
+  return { text, number: null, isMoney: false, date };
 }
 
-function valueOf(token: string): Value {
+const MONEY_BEFORE = /[$€£¥]\s?$/;
+const MONEY_AFTER = /^\s?(?:[$€£¥]|usd\b|eur\b|gbp\b|dollar|euro|pound)/i;
+const CURRENCY = /^(?:usd|eur|gbp)|(?:usd|eur|gbp)$/i;
+
+function valueOf(token: string, isBesideCurrency: boolean): Value {
   const day = /^(\d{4}-\d{2}-\d{2})(?:$|T)/.exec(token)?.[1] ?? null;
-  const plain = token.replace(/^(?:usd|eur|gbp)|(?:usd|eur|gbp)$/i, "");
+  const plain = token.replace(CURRENCY, "");
   const isNumber = /^[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?$/.test(plain);
   return {
     text: token,
     number: isNumber ? Number(plain.replaceAll(",", "")) : null,
+    isMoney: isBesideCurrency || plain !== token,
     date: day,
   };
 }

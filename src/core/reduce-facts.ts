@@ -19,7 +19,8 @@ export function verified(state: RunState, event: EventOf<"verified">): RunState 
   const closed = questions.some(
     (q) => !q.open && state.questions.some((old) => old.id === q.id && old.open),
   );
-  const isProgress = event.verdict !== "unconfirmed" && (fresh.length > 0 || closed);
+  const hasNewValue = fresh.some((fact) => !hasValue(state, fact));
+  const isProgress = event.verdict !== "unconfirmed" && (hasNewValue || closed);
   const call = state.calls.find((c) => c.id === event.callId);
   const isConfirmedEffect = call?.effect === "write" && event.verdict === "confirmed";
   return {
@@ -31,11 +32,23 @@ export function verified(state: RunState, event: EventOf<"verified">): RunState 
   };
 }
 
-/** An equal value of the same key is no news, whatever call gave it. */
-export function isNews(state: RunState, fact: Pick<Fact, "key" | "value" | "partial">): boolean {
+/**
+ * What is worth keeping: a value that the key does not have, or one about another entity, which an
+ * answer about that entity will need as its evidence.
+ */
+export function isNews(
+  state: RunState,
+  fact: Pick<Fact, "key" | "value" | "partial" | "about">,
+): boolean {
   const known = newestFact(state, fact.key);
-  if (known === null || known.partial !== fact.partial) return true;
-  return !jsonEqual(known.value, fact.value);
+  return known === null || !hasValue(state, fact) || !sameEntity(known.about, fact.about);
+}
+
+/** An equal value of the same key is no progress, whatever call gave it. */
+function hasValue(state: RunState, fact: Pick<Fact, "key" | "value" | "partial">): boolean {
+  const known = newestFact(state, fact.key);
+  if (known === null || known.partial !== fact.partial) return false;
+  return jsonEqual(known.value, fact.value);
 }
 
 function settle(question: Question, facts: readonly Fact[], event: EventOf<"verified">): Question {

@@ -63,11 +63,16 @@ export function viewOf(
   };
 }
 
-/** A step that carries out what a person approved decides nothing: its call names the tool. */
+/**
+ * A step that carries out what a person approved decides nothing: its call names the tool. The step
+ * that ends a run has no total of its own; it took at least as long as its phases.
+ */
 function stepsOf(events: readonly Event[]): ProtocolRow[] {
   return protocolOf(events).map((row) => {
-    if (row.tool !== null) return row;
+    const { decide, act, total } = row.ms;
+    const ms = { decide, act, total: Math.max(total, decide + act) };
     const call = events.find((event) => event.step === row.step && event.type === "called");
-    return call?.type === "called" ? { ...row, tool: call.tool } : row;
+    const tool = row.tool ?? (call?.type === "called" ? call.tool : null);
+    return { ...row, tool, ms };
   });
 }

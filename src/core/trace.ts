@@ -163,7 +163,9 @@ function reasonOf(events: readonly Event[], fact: Fact): string | null {
   return null;
 }
 
-/** The bytes as stored: a line that parses to the same and reads otherwise was written by others. */
+/**
+ * The bytes as stored: a line that parses to the same and reads otherwise was written by others.
+ */
 function recordedText(called: EventOf<"called">, journal: Journal, index: number): string | null {
   if (called.ref !== undefined) return journal.results.get(called.callId) ?? null;
   if (called.result === undefined) return null;

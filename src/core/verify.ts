@@ -132,7 +132,7 @@ function factsOf(state: RunState, tool: ToolSpec, seen: Observation, about: Json
     if (!value.found) return [];
     const { kept, partial } = cutValue(value.value);
     // What is known already keeps its id: the first observation is its evidence.
-    const isKnown = !isNews(state, { key, value: kept, partial });
+    const isKnown = !isNews(state, { key, value: kept, partial, about });
     const id = isKnown ? (newestFact(state, key) as Fact).id : `f${next++}`;
     return {
       id,

@@ -105,6 +105,10 @@ export async function createBullmqStepQueue(deps: BullmqStepQueueDeps): Promise<
       await queue.remove(id);
       await redis.del(keyOf(id), keyOf(`${id}:lock`));
     },
+    async holder(runId, step) {
+      const token = await redis.get(keyOf(`${jobIdOf({ runId, step })}:lock`));
+      return token?.split(":")[0] ?? null;
+    },
     takeBack: (workerId) => takeBack(queue, redis, keyOf, workerId),
     close: () => queue.close(),
   };

@@ -22,6 +22,8 @@ export interface StepQueue {
   readonly wake: (runId: string, step: number) => Promise<void>;
   readonly presence: (runId: string, step: number) => Promise<JobPresence>;
   readonly remove: (runId: string, step: number) => Promise<void>;
+  /** The id of the worker that has the job of a step in hand; null: nobody has. */
+  readonly holder: (runId: string, step: number) => Promise<string | null>;
   /**
    * Takes back what a dead worker process held, without waiting for its locks to expire.
    * Only for a process known to be dead. Returns how many jobs went back.

@@ -40,7 +40,7 @@ export async function act(deps: StepDeps, work: Work, call: PreparedCall): Promi
   if (action === "conflict") return "conflict";
   await deps.reach?.("before_act", work.job);
   const result = await perform(deps, work, action);
-  if (result === "late") return finishLate(deps, work);
+  if (result === "late") return finishLate(deps, work, action);
   await deps.reach?.("after_act", work.job);
   await recordResult(deps, work, action, result);
   return result.outcome === "succeeded"
@@ -71,18 +71,11 @@ export async function perform(
   work: Work,
   action: Action,
 ): Promise<CallResult | "late"> {
-  const { call, tool, effectKey, wasIntended } = action;
+  const { call, tool, wasIntended } = action;
   const left = msLeft(work.state, deps.now());
   const limit = new AbortController();
   const timer = left === null ? null : setTimeout(() => limit.abort(), Math.max(0, left));
-  const context: ToolContext = {
-    runId: work.state.id,
-    step: work.state.step,
-    ticketId: work.state.ticket.id,
-    customerId: work.state.ticket.customer?.id ?? null,
-    idempotencyKey: effectKey,
-    signal: AbortSignal.any([work.signal, limit.signal]),
-  };
+  const context = contextOf(work, action, AbortSignal.any([work.signal, limit.signal]));
   try {
     // The crash came after the intent: the effect may have happened, so its books are asked first.
     const earlier = wasIntended ? await lookUp(tool, context) : null;
@@ -198,6 +191,33 @@ async function finishFailed(
   return finish(deps, work, afterCall(work.state, work.agent).stop);
 }
 
-function finishLate(deps: StepDeps, work: Work): Promise<Finished> {
+/** How long the books of an effect are asked after the run's own time is over. */
+const LATE_LOOKUP_MS = 2_000;
+
+/** The time limit struck while the call was out. A write may have happened: its books say so. */
+export async function finishLate(deps: StepDeps, work: Work, action: Action): Promise<Finished> {
+  if (action.effectKey !== null) {
+    const context = contextOf(work, action, AbortSignal.timeout(LATE_LOOKUP_MS));
+    const seen = await lookUp(action.tool, context).catch(() => null);
+    const message = seen === "absent" ? "the effect did not happen" : "the time limit came first";
+    const known: CallResult =
+      seen !== null && seen !== "absent"
+        ? seen
+        : seen === "absent"
+          ? { outcome: "failed", unavailable: false, message, runs: 1 }
+          : { outcome: "unknown", message, runs: 1 };
+    await recordResult(deps, work, action, known);
+  }
   return end(deps, work, { stop: timeExceeded(work.state) });
+}
+
+function contextOf(work: Work, action: Action, signal: AbortSignal): ToolContext {
+  return {
+    runId: work.state.id,
+    step: work.state.step,
+    ticketId: work.state.ticket.id,
+    customerId: work.state.ticket.customer?.id ?? null,
+    idempotencyKey: action.effectKey,
+    signal,
+  };
 }

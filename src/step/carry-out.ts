@@ -1,17 +1,16 @@
 /**
- * Carries out an effect that a person approved: everything is checked again first (arguments, what the
- * customer said since, policy, evidence), then it runs once under its key and is confirmed by the
- * provider's own result. A job of its own, and no counted step.
+ * Carries out an effect that a person approved: everything is checked again first (arguments, what
+ * the customer said since, policy, evidence), then it runs once under its key and is confirmed by
+ * the provider's own result. A job of its own, and no counted step.
  */
 import { canonicalJson, digest } from "../core/call-key.ts";
-import { timeExceeded } from "../core/budget.ts";
 import { renderTemplate } from "../core/evidence.ts";
 import type { Approval } from "../core/run-state.ts";
 import { stop } from "../core/stop.ts";
 import { verify } from "../core/verify.ts";
 import type { CallResult } from "../tools/run-call.ts";
 import type { Tool } from "../tools/tool.ts";
-import { intend, perform, recordResult, type Action } from "./act.ts";
+import { finishLate, intend, perform, recordResult, type Action } from "./act.ts";
 import { askPolicy, policyOf, policyVersion } from "./ask-policy.ts";
 import { end, endWith, goOn, type Finished } from "./finish.ts";
 import { rereadEvidence } from "./reread-evidence.ts";
@@ -30,7 +29,7 @@ export async function carryOut(deps: StepDeps, work: Work, approval: Approval): 
   if (action === "conflict") return "conflict";
   await deps.reach?.("before_act", work.job);
   const result = await perform(deps, work, action);
-  if (result === "late") return end(deps, work, { stop: timeExceeded(work.state) });
+  if (result === "late") return finishLate(deps, work, action);
   await deps.reach?.("after_act", work.job);
   return confirm(deps, work, { action, approval }, result);
 }

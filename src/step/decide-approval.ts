@@ -1,6 +1,6 @@
 /**
- * A person's yes or no, from wherever it comes: bound to the arguments as the run holds them now, and
- * decided once by the store. Nothing here carries anything out.
+ * A person's yes or no, from wherever it comes: bound to the arguments as the run holds them now,
+ * and decided once by the store. Nothing here carries anything out.
  */
 import { canonicalJson, digest } from "../core/call-key.ts";
 import { parseRunState, type Approval } from "../core/run-state.ts";

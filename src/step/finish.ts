@@ -17,6 +17,8 @@ export interface Ending {
   readonly stop: Stop;
   readonly text?: HandoffText;
   readonly earlierStep?: number | undefined;
+  /** The turn's own call was not looked at. */
+  readonly isUnruled?: boolean;
 }
 
 /** Ends the step; the run goes on unless a stop was found or a limit forbids it. */
@@ -44,28 +46,32 @@ export async function goOn(deps: StepDeps, work: Work): Promise<Finished> {
   return save(deps, work, false);
 }
 
+/** Ends the run before anything was ruled on a decision that may stand: none of it was executed. */
 export function finishWithStop(deps: StepDeps, work: Work, found: Stop): Promise<Finished> {
-  return end(deps, work, { stop: found });
+  return end(deps, work, { stop: found, isUnruled: true });
 }
 
 /** Ends the run with a handoff or a stop and its report. */
 export async function end(deps: StepDeps, work: Work, ending: Ending): Promise<Finished> {
   const { stop: found } = ending;
   const outcome = outcomeOf(work.state, found, work.agent, ending.text);
-  return endWith(deps, work, found, { outcome, earlierStep: ending.earlierStep ?? null });
+  const { earlierStep = null, isUnruled = false } = ending;
+  return endWith(deps, work, found, { outcome, earlierStep, isUnruled });
 }
 
 export async function endWith(
   deps: StepDeps,
   work: Work,
   found: { readonly status: TerminalStatus; readonly reason: Reason; readonly detail: string },
-  last: { readonly outcome: Outcome; readonly earlierStep?: number | null },
+  last: {
+    readonly outcome: Outcome;
+    readonly earlierStep?: number | null;
+    readonly isUnruled?: boolean;
+  },
 ): Promise<Finished> {
-  const { outcome, earlierStep = null } = last;
-  const rest = [...(work.state.turn?.calls.slice(1) ?? []), ...work.state.kept];
-  const ambiguous =
-    found.reason === "ambiguous_terminal_calls" ? work.state.turn?.calls : undefined;
-  const left = ambiguous ?? rest;
+  const { outcome, earlierStep = null, isUnruled = false } = last;
+  const isWhole = isUnruled || found.reason === "ambiguous_terminal_calls";
+  const left = [...(work.state.turn?.calls.slice(isWhole ? 0 : 1) ?? []), ...work.state.kept];
   if (left.length > 0) {
     const why = `the run ended: ${found.status}/${found.reason}`;
     record(work, deps.now(), { type: "not_executed", calls: [...left], why });

@@ -1,6 +1,7 @@
 /**
- * Before an approved effect acts, what it rests on is read again: hours may lie between the request and
- * the yes. A fact that has changed stops the effect and shows a person both observations.
+ * Before an approved effect acts, what it rests on is read again: hours may lie between the
+ * request and the yes. A fact that has changed stops the effect and shows a person both
+ * observations.
  */
 import { parseEvent, type EventOf } from "../core/event.ts";
 import { jsonEqual, readJson } from "../core/json.ts";
@@ -36,7 +37,9 @@ export async function rereadEvidence(
   return null;
 }
 
-/** The last read of each entity: a search or an article is no state of the world that can change. */
+/**
+ * The last read of each entity: a search or an article is no state of the world that can change.
+ */
 async function evidenceReads(deps: StepDeps, work: Work): Promise<Called[]> {
   const lines = await deps.store.events(work.state.id);
   const reads = new Map<string, Called>();

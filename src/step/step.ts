@@ -32,7 +32,7 @@ export async function runStep(deps: StepDeps, job: StepJob, signal: AbortSignal)
     const claim = await deps.store.claim(job.runId, job.step);
     if (claim.kind === "missing" || claim.kind === "ended") return;
     if (claim.kind === "elsewhere") return goneOn(deps, job, claim.step);
-    const work = await open(deps, job, claim, signal);
+    const work = await open(deps, job, { ...claim, isReload: load > 0 }, signal);
     if (work === null) return;
     await deps.reach?.("after_load", job);
     const finished = await advance(deps, work);
@@ -62,7 +62,7 @@ async function goneOn(deps: StepDeps, job: StepJob, step: number): Promise<void>
 async function open(
   deps: StepDeps,
   job: StepJob,
-  claim: Extract<Claim, { kind: "claimed" }>,
+  claim: Extract<Claim, { kind: "claimed" }> & { readonly isReload: boolean },
   signal: AbortSignal,
 ): Promise<Work | null> {
   try {
@@ -85,7 +85,8 @@ async function open(
       journaled: events.length,
     };
     if (work.state.status === "queued") record(work, deps.now(), { type: "started" });
-    if (claim.claims > 1) record(work, deps.now(), { type: "resumed", claim: claim.claims });
+    if (claim.claims > 1 && !claim.isReload)
+      record(work, deps.now(), { type: "resumed", claim: claim.claims });
     observe(deps, work, claim.inbox);
     return work;
   } catch (error) {

@@ -24,7 +24,7 @@ import type {
 } from "./run-store.ts";
 
 /** More than any conversation brings while one step runs; a flood is refused, not stored. */
-const MOST_INBOX_ENTRIES = 1_000;
+const MOST_INBOX_ENTRIES = 200;
 /** Runs looked at for one page of a filtered list: bounds the work of `list --agent`. */
 const LIST_SCAN = 10_000;
 const LIST_PAGE = 200;
@@ -156,7 +156,7 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
     async decide({ runId, approvalId, argsHash, happening }): Promise<Decided> {
       const target = [keys.run(runId), keys.inbox(runId), keys.approval(approvalId)];
       const entry = JSON.stringify(happening);
-      const reply = Number(await decide(target, [approvalId, argsHash, entry, now()]));
+      const reply = Number(await decide(target, [approvalId, argsHash, entry, now(), newOp()]));
       if (reply > 0) await enqueuer.wake(runId, reply);
       return reply > 0 ? "decided" : (REFUSED[-reply] ?? "missing");
     },

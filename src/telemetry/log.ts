@@ -7,7 +7,7 @@ import type { Event } from "../core/event.ts";
 import { messageOf, PawlError } from "../core/errors.ts";
 import { protocolOf } from "../core/protocol.ts";
 import type { RunState } from "../core/run-state.ts";
-import { redact } from "./redact.ts";
+import { redact, redactText } from "./redact.ts";
 
 export type { Logger } from "pino";
 
@@ -48,7 +48,7 @@ export function stepLine(state: RunState, events: readonly Event[]) {
     agent: state.agent.name,
     source: row?.source ?? null,
     reason: row?.reason === null || row?.reason === undefined ? null : redact(row.reason),
-    tool: row?.tool ?? null,
+    tool: row?.tool === null || row?.tool === undefined ? null : redactText(row.tool),
     args: row?.args === null || row?.args === undefined ? null : redact(row.args),
     expected: row?.expected === null || row?.expected === undefined ? null : redact(row.expected),
     verdict: row?.verdict ?? null,

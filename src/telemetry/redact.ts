@@ -18,6 +18,7 @@ const MOST_DEPTH = 4;
  */
 export function redact(value: Json, depth = 0): Json {
   if (typeof value === "string") return redactText(value);
+  if (typeof value === "number") return hasLongDigits(String(value)) ? "<number>" : value;
   if (typeof value !== "object" || value === null) return value;
   if (depth >= MOST_DEPTH) return "<nested>";
   if (Array.isArray(value)) {
@@ -29,7 +30,7 @@ export function redact(value: Json, depth = 0): Json {
     Object.entries(value)
       .slice(0, MOST_ENTRIES)
       .map(([name, inner]) => [
-        name,
+        redactText(name),
         SECRET_NAME.test(name) && typeof inner !== "boolean"
           ? "<redacted>"
           : redact(inner, depth + 1),
@@ -39,6 +40,11 @@ export function redact(value: Json, depth = 0): Json {
 
 /** Free text is told by its length only: it may hold anything a customer or a model wrote. */
 export function redactText(text: string): string {
-  if (CODE.test(text) && !LONG_DIGITS.test(text)) return text;
+  if (CODE.test(text) && !hasLongDigits(text)) return text;
   return `<text ${text.length}>`;
+}
+
+/** Card and account numbers, however they are grouped. */
+function hasLongDigits(text: string): boolean {
+  return LONG_DIGITS.test(text.replaceAll(/[-. /:_]/g, ""));
 }

@@ -1,6 +1,6 @@
 /**
- * The promise of the project, on real Redis and real worker processes: SIGKILL at each crash point of
- * each step changes nothing that a user can see. The files here cover each way a step can go.
+ * The promise of the project, on real Redis and real worker processes: SIGKILL at each crash point
+ * of each step changes nothing that a user can see. The files here cover each way a step can go.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, expect, inject, test } from "vitest";

@@ -1,6 +1,6 @@
 /**
  * Random lives of runs on a real Redis: crashes at random points, random mail, jobs that come
- * twice. A failure prints its seed and the smallest plan; give both to `fc.assert` to play it again.
+ * twice. A failure prints its seed and the smallest plan: what fc.assert needs to play it again.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -52,6 +52,20 @@ const DECISIONS = [
 ] as const;
 type Decision = (typeof DECISIONS)[number];
 
+/** After one of these the run usually goes on: most of a life is made of them, or it is short. */
+const WORKING: readonly Decision[] = [
+  "get_order",
+  "get_other_order",
+  "search_kb",
+  "add_note",
+  "set_status",
+  "two_reads",
+  "read_and_write",
+  "wrong_expectation",
+  "raw_args",
+  "ask",
+];
+
 const TOOL_MOODS = [
   "works",
   "fails",
@@ -82,7 +96,13 @@ const mostly = <T>(usual: T, others: readonly T[]): fc.Arbitrary<T> =>
   fc.oneof({ weight: 4, arbitrary: fc.constant(usual) }, fc.constantFrom(...others));
 
 export const planArbitrary: fc.Arbitrary<Plan> = fc.record({
-  decisions: fc.array(fc.constantFrom(...DECISIONS), { minLength: 1, maxLength: 12 }),
+  decisions: fc.array(
+    fc.oneof(
+      { weight: 4, arbitrary: fc.constantFrom(...WORKING) },
+      { weight: 1, arbitrary: fc.constantFrom(...DECISIONS) },
+    ),
+    { maxLength: 12, size: "max" },
+  ),
   moods: fc.array(mostly<(typeof TOOL_MOODS)[number]>("works", TOOL_MOODS), { maxLength: 8 }),
   deaths: fc.uniqueArray(fc.nat(70), { maxLength: 6 }),
   posts: fc.array(fc.record({ at: fc.nat(60), kind: fc.constantFrom(...PEOPLE) }), {
@@ -90,7 +110,7 @@ export const planArbitrary: fc.Arbitrary<Plan> = fc.record({
   }),
   echoes: fc.array(fc.record({ after: fc.nat(12), back: fc.nat(2) }), { maxLength: 4 }),
   limits: fc.record({
-    steps: fc.integer({ min: 0, max: 9 }),
+    steps: mostly(9, [0, 1, 3, 6]),
     tokens: mostly<number | null>(null, [0, 500, 3_000]),
     stepsWithoutProgress: fc.constantFrom(1, 2, 9),
     refusedInARow: fc.constantFrom(1, 3, null),

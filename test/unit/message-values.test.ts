@@ -3,18 +3,19 @@ import { statusWordsIn, valuesIn } from "../../src/core/message-values.ts";
 
 describe("valuesIn", () => {
   test.each([
-    ["You get $49.90.", "49.90", 49.9],
-    ["EUR1,299.00 in all", "EUR1,299.00", 1_299],
-    ["49.90EUR", "49.90EUR", 49.9],
-    ["(20%)", "20", 20],
-    ["1,234,567", "1,234,567", 1_234_567],
-    ["order A-1842!", "A-1842", null],
-    ["1,2,3", "1,2,3", null],
-    ["1.2.3", "1.2.3", null],
-    ["x2", "x2", null],
-    ["４９", "４９", null],
-  ])("%s holds %s", (text, value, number) => {
-    expect(valuesIn(text)).toEqual([{ text: value, number, date: null }]);
+    ["You get $49.90.", "49.90", 49.9, true],
+    ["EUR1,299.00 in all", "EUR1,299.00", 1_299, true],
+    ["49.90EUR", "49.90EUR", 49.9, true],
+    ["49.90 euros", "49.90", 49.9, true],
+    ["(20%)", "20", 20, false],
+    ["1,234,567", "1,234,567", 1_234_567, false],
+    ["order A-1842!", "A-1842", null, false],
+    ["1,2,3", "1,2,3", null, false],
+    ["1.2.3", "1.2.3", null, false],
+    ["x2", "x2", null, false],
+    ["４９", "４９", null, false],
+  ])("%s holds %s", (text, value, number, isMoney) => {
+    expect(valuesIn(text)).toEqual([{ text: value, number, isMoney, date: null }]);
   });
 
   test.each([

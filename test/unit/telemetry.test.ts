@@ -98,8 +98,7 @@ describe("the line of a step", () => {
     expect(JSON.stringify(line)).not.toMatch(/card|Jane|jane/);
   });
 
-  // Known faults: these three are written by the model and shown as they came.
-  test.fails("a tool's name is not shown when it is free text", () => {
+  test("a tool's name is not shown when it is free text", () => {
     const [decided, ...rest] = journalOf({});
     if (decided?.type !== "decided") throw new Error("no decision");
     const calls = decided.calls.map((call) => ({ ...call, tool: SECRETS }));
@@ -107,12 +106,12 @@ describe("the line of a step", () => {
     expect(JSON.stringify(line)).not.toContain("Jane");
   });
 
-  test.fails("a name in the arguments is not shown when it is free text", () => {
+  test("a name in the arguments is not shown when it is free text", () => {
     const line = stepLine(runningState(orderDomain().agent), journalOf({ [SECRETS]: 1 }));
     expect(JSON.stringify(line)).not.toContain("Jane");
   });
 
-  test.fails("a card number is not shown as a number or with dashes", () => {
+  test("a card number is not shown as a number or with dashes", () => {
     const args = { a: 4_111_111_111_111_111, b: "4111-1111-1111-1111" };
     const line = stepLine(runningState(orderDomain().agent), journalOf(args));
     expect(JSON.stringify(line)).not.toContain("4111");
