@@ -4,14 +4,21 @@
  */
 import { Command, CommanderError } from "commander";
 import { PawlError } from "../core/errors.ts";
+import { addApprovalsCommand } from "./approvals.ts";
+import { addCancelCommand } from "./cancel.ts";
 import { addCaseCommands } from "./case.ts";
 import { EXIT, tellFailure } from "./command.ts";
+import { addDecideCommands } from "./decide.ts";
 import { addDoctorCommand } from "./doctor.ts";
+import { addForkCommand } from "./fork.ts";
 import { addListCommand } from "./list.ts";
 import { addReplayCommand } from "./replay.ts";
+import { addReplyCommand } from "./reply.ts";
+import { addRunCommand } from "./run.ts";
 import { addShowCommand } from "./show.ts";
 import { addSweepCommand } from "./sweep.ts";
 import { addTraceCommand } from "./trace.ts";
+import { addWorkerCommand } from "./worker.ts";
 
 const program = new Command("pawl")
   .description(
@@ -19,13 +26,25 @@ const program = new Command("pawl")
   )
   .exitOverride()
   .configureOutput({ writeErr: () => undefined });
+addRunCommand(program);
+addWorkerCommand(program);
 addCaseCommands(program);
 addListCommand(program);
 addShowCommand(program);
 addReplayCommand(program);
 addTraceCommand(program);
+addApprovalsCommand(program);
+addDecideCommands(program);
+addReplyCommand(program);
+addCancelCommand(program);
+addForkCommand(program);
 addSweepCommand(program);
 addDoctorCommand(program);
+
+// `pawl show RUN | head`: the reader has seen enough, which is no failure of ours.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === "EPIPE" ? EXIT.done : EXIT.failed);
+});
 
 const asJson = process.argv.includes("--json");
 try {

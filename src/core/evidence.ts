@@ -3,11 +3,11 @@
  * date, amount, id and status word in it is looked up; one that is found nowhere is unsupported.
  */
 import type { AgentSpec } from "./agent-spec.ts";
-import { valuesOf } from "./condition.ts";
-import type { Json } from "./json.ts";
+import { leavesOf } from "./json.ts";
 import { sameEntity } from "./reduce-facts.ts";
 import { newestFact, type Fact, type RunState, type SupportedClaim } from "./run-state.ts";
-import { statusWordsIn, valuesIn, type Value } from "./message-values.ts";
+import { valuesIn, type Value } from "./message-values.ts";
+import { statusVocabulary, unsupportedStatuses } from "./status-words.ts";
 
 export interface Claim {
   /** A fact's key (its newest value) or a fact's id. */
@@ -22,15 +22,19 @@ export type AnswerReading =
 const TEMPLATE = /\{\{([^{}]+)\}\}/g;
 
 /** Replaces `{{KEY}}` by the newest value of that fact; a key without a fact stays as it is. */
-export function renderTemplate(text: string, state: RunState): { text: string; used: Fact[] } {
+export function renderTemplate(text: string, state: RunState) {
   const used: Fact[] = [];
+  const unknown: string[] = [];
   const rendered = text.replaceAll(TEMPLATE, (whole, key: string) => {
     const fact = newestFact(state, key.trim());
-    if (fact === null) return whole;
+    if (fact === null) {
+      unknown.push(whole);
+      return whole;
+    }
     used.push(fact);
     return typeof fact.value === "string" ? fact.value : JSON.stringify(fact.value);
   });
-  return { text: rendered, used };
+  return { text: rendered, used, unknown };
 }
 
 /** Takes a terminal's text and its claims; returns the text to send or what has no support. */
@@ -41,7 +45,7 @@ export function checkMessage(
   agent: AgentSpec,
 ): AnswerReading {
   const rendered = renderTemplate(text, state);
-  const unsupported: string[] = [...rendered.text.matchAll(TEMPLATE)].map((m) => m[0]);
+  const unsupported: string[] = [...rendered.unknown];
   const facts = [...rendered.used];
   for (const claim of claims) {
     const fact = claimedFact(state, claim);
@@ -54,9 +58,7 @@ export function checkMessage(
   for (const value of valuesIn(own)) {
     if (!isValueSupported(value, sources)) unsupported.push(value.text);
   }
-  for (const word of statusWordsIn(own, statusVocabulary(state, agent))) {
-    if (!isStatusSupported(word, own, sources)) unsupported.push(word);
-  }
+  unsupported.push(...unsupportedStatuses(own, sources, statusVocabulary(state, agent)));
   if (facts.some((fact) => fact.partial) && claimsNone(own)) {
     unsupported.push("a statement about all of a list that was cut");
   }
@@ -102,78 +104,19 @@ function isValueSupported(value: Value, sources: Sources): boolean {
 
 function isSameValue(a: Value, b: Value): boolean {
   if (a.text.toLowerCase() === b.text.toLowerCase()) return true;
-  if (a.date !== null && b.date !== null) return a.date === b.date;
+  if (a.date !== null && b.date !== null) {
+    // A day may be quoted from a moment; two moments of one day are two values.
+    if (a.moment === null || b.moment === null) return a.date === b.date;
+    return Date.parse(a.moment) === Date.parse(b.moment);
+  }
   return a.number !== null && a.number === b.number;
 }
 
-function isStatusSupported(word: string, message: string, sources: Sources): boolean {
-  if (statusWordsIn(sources.ticketText, new Set([word])).length > 0) return true;
-  return sources.facts.some((fact) => {
-    const said = leavesOf(fact.value).find(
-      (leaf): leaf is string => typeof leaf === "string" && hasWord(leaf, word),
-    );
-    // `not_shipped` says "not shipped"; `shipped` does not.
-    if (said !== undefined) return isDenied(said, word) === isDenied(message, word);
-    // order.paid = true says "paid"; false says "not paid".
-    if (typeof fact.value !== "boolean" || !hasWord(fact.key, word)) return false;
-    return fact.value !== isDenied(message, word);
-  });
-}
-
-function hasWord(text: string, word: string): boolean {
-  return statusWordsIn(text.replaceAll(".", " "), new Set([word])).length > 0;
-}
-
-function isDenied(message: string, word: string): boolean {
-  const words = message.toLowerCase().split(/[\s_-]+/);
-  const [first = word] = word.split(/[\s_-]+/);
-  const at = words.findIndex((w) => w.includes(first));
-  return words.slice(Math.max(0, at - 3), at).some((w) => /^(not|no|never)$|n['’]t$/.test(w));
-}
-
 function claimsNone(message: string): boolean {
-  return /\b(none|nothing|no|zero|empty|all|every|only)\b/i.test(message);
-}
-
-/**
- * Status words: every one-word or snake_case text that the run has seen as a status or that the
- * agent's rules name, and the words that no support answer may use lightly.
- */
-function statusVocabulary(state: RunState, agent: AgentSpec): ReadonlySet<string> {
-  const rules = [...agent.postcondition, ...agent.contradictions.flatMap((rule) => rule.when)];
-  const statuses = state.facts.filter((fact) => /status|state$/i.test(fact.key));
-  const values: Json[] = [...statuses.map((fact) => fact.value), ...rules.flatMap(valuesOf)];
-  const words = values
-    .flatMap(leavesOf)
-    .filter((leaf): leaf is string => typeof leaf === "string" && STATUS_SHAPE.test(leaf));
-  return new Set([...COMMON_STATUS_WORDS, ...words.map((word) => word.toLowerCase())]);
-}
-
-const STATUS_SHAPE = /^(?=.{3})[a-z]+(?:[_ -][a-z]+){0,3}$/i;
-const COMMON_STATUS_WORDS = [
-  "paid",
-  "unpaid",
-  "refunded",
-  "delivered",
-  "shipped",
-  "cancelled",
-  "canceled",
-  "closed",
-  "pending",
-  "lost",
-  "stolen",
-  "declined",
-  "rejected",
-  "approved",
-  "dispatched",
-  "damaged",
-];
-
-type Scalar = null | boolean | number | string;
-
-function leavesOf(value: Json): Scalar[] {
-  if (typeof value !== "object" || value === null) return [value];
-  return Object.values(value).flatMap((inner) => leavesOf(inner));
+  return (
+    /\b(none|nothing|no|zero|empty|all|every|only)\b/i.test(message) ||
+    /(?:\bnot|n['’]t)\s+(?:any|one|an?)\b/i.test(message)
+  );
 }
 
 function ticketText(state: RunState): string {

@@ -126,3 +126,11 @@ export function kindOf(value: unknown): string {
   if (typeof value === "object") return "an object";
   return `a ${typeof value}`;
 }
+
+type Scalar = null | boolean | number | string;
+
+/** Every scalar of a value, in order. */
+export function leavesOf(value: Json): Scalar[] {
+  if (typeof value !== "object" || value === null) return [value];
+  return Object.values(value).flatMap((inner) => leavesOf(inner));
+}

@@ -12,6 +12,8 @@ export interface Value {
   readonly isMoney: boolean;
   /** ISO day (YYYY-MM-DD) if it is a date. */
   readonly date: string | null;
+  /** The whole ISO text where it names a time of that day. */
+  readonly moment: string | null;
 }
 
 const MONTHS = [
@@ -41,6 +43,59 @@ const MONTH_DAY = new RegExp(
 /** A run of letters, digits and joiners with a digit in it; the edges hold no punctuation. */
 const TOKEN = /[\p{L}\p{N}_](?:[\p{L}\p{N}_./:,@#+-]*[\p{L}\p{N}_])?/gu;
 
+const UNITS = (
+  "zero one two three four five six seven eight nine ten eleven twelve thirteen " +
+  "fourteen fifteen sixteen seventeen eighteen nineteen"
+).split(" ");
+const TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split(" ");
+const SMALL = new Map([
+  ...UNITS.map((word, i): [string, number] => [word, i]),
+  ...TENS.map((word, i): [string, number] => [word, 20 + 10 * i]),
+]);
+const LARGE = new Map([
+  ["hundred", 100],
+  ["dozen", 12],
+  ["thousand", 1_000],
+  ["million", 1_000_000],
+]);
+
+/** English numbers in words; "one" alone is left out, since it is a pronoun as often. */
+function numberWordsIn(text: string): Value[] {
+  const values: Value[] = [];
+  let words: string[] = [];
+  let total = 0;
+  let group = 0;
+  const flush = (): void => {
+    const said = words.filter((word) => word !== "and").join(" ");
+    if (said !== "" && said !== "one") {
+      const number = total + group;
+      values.push({ text: said, number, isMoney: false, date: null, moment: null });
+    }
+    words = [];
+    total = 0;
+    group = 0;
+  };
+  for (const [word] of text.toLowerCase().matchAll(/\p{L}+|[.,;:!?]/gu)) {
+    const small = SMALL.get(word);
+    const large = LARGE.get(word);
+    if (small !== undefined) group += small;
+    else if (large !== undefined && words.length > 0) {
+      if (large <= 100) group *= large;
+      else {
+        total += group * large;
+        group = 0;
+      }
+    } else if (word === "dozen") group += 12;
+    else if (word !== "and" || words.length === 0) {
+      flush();
+      continue;
+    }
+    words.push(word);
+  }
+  flush();
+  return values;
+}
+
 /** Every value of a text, in order. Bounded by the text's length; nothing backtracks. */
 export function valuesIn(text: string): Value[] {
   const values: Value[] = [];
@@ -57,15 +112,26 @@ export function valuesIn(text: string): Value[] {
     if (!/\p{N}/u.test(token)) continue;
     const before = rest.slice(Math.max(0, index - 2), index);
     const after = rest.slice(index + token.length, index + token.length + 8);
-    values.push(valueOf(token, MONEY_BEFORE.test(before) || MONEY_AFTER.test(after)));
+    const value = valueOf(token, MONEY_BEFORE.test(before) || MONEY_AFTER.test(after));
+    values.push(
+      MINUS_BEFORE.test(rest.slice(Math.max(0, index - 3), index)) ? minus(value) : value,
+    );
   }
-  return values;
+  return [...values, ...numberWordsIn(rest)];
 }
 
 function dateValue(text: string, day: string, month: string, year: string): Value {
   const index = MONTHS.findIndex((name) => name.startsWith(month.toLowerCase().slice(0, 3)));
   const date = `${year}-${String(index + 1).padStart(2, "0")}-${day.padStart(2, "0")}`;
-  return { text, number: null, isMoney: false, date };
+  return { text, number: null, isMoney: false, date, moment: null };
+}
+
+/** A sign, not a hyphen: nothing that it could join stands before it. */
+const MINUS_BEFORE = /(?:^|[\s(])[-−][$€£¥]?$/;
+
+function minus(value: Value): Value {
+  if (value.number === null) return value;
+  return { ...value, text: `-${value.text}`, number: -value.number };
 }
 
 const MONEY_BEFORE = /[$€£¥]\s?$/;
@@ -81,6 +147,7 @@ function valueOf(token: string, isBesideCurrency: boolean): Value {
     number: isNumber ? Number(plain.replaceAll(",", "")) : null,
     isMoney: isBesideCurrency || plain !== token,
     date: day,
+    moment: day !== null && token.length > day.length ? token : null,
   };
 }
 

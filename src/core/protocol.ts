@@ -83,6 +83,8 @@ function tell(row: ProtocolRow, event: Event): ProtocolRow {
     case "called":
       return {
         ...row,
+        // An approved effect was decided steps ago: here it is carried out.
+        tool: row.tool ?? event.tool,
         args: event.args,
         handlerRuns: event.handlerRuns,
         error: event.error?.code ?? null,

@@ -1,7 +1,7 @@
 /**
- * The rules that most packs need: ownership, scopes, amounts, caps. Each only takes permission away;
- * what is allowed, a pack says in rules of its own. Where the request does not hold what a rule
- * needs (no such fact, an amount that is no whole number), the rule throws, which denies.
+ * The rules that most packs need: ownership, scopes, amounts, caps. Each only takes permission
+ * away; what is allowed, a pack says in rules of its own. Where the request does not hold what a
+ * rule needs (no such fact, an amount that is no whole number), the rule throws, which denies.
  */
 import { PawlError } from "../core/errors.ts";
 import type { Json, JsonObject } from "../core/json.ts";
@@ -24,7 +24,9 @@ export interface SameEntity {
 export interface OwnershipRule extends Scoped {
   /** Facts that hold the owner's id; each must be known and be the customer of the ticket. */
   readonly facts?: readonly string[];
-  /** Arguments that may name a customer; where one is given it must be the customer of the ticket. */
+  /**
+   * Arguments that may name a customer; where one is given it must be the customer of the ticket.
+   */
   readonly args?: readonly string[];
   /** Facts of another order prove nothing about this one. */
   readonly about?: readonly SameEntity[];
@@ -103,7 +105,9 @@ export function runCap(rule: CapRule): Rule {
   });
 }
 
-/** Counts the effects of all runs for the customer of the ticket, as far as the caller knows them. */
+/**
+ * Counts the effects of all runs for the customer of the ticket, as far as the caller knows them.
+ */
 export function customerCap(rule: CapRule): Rule {
   checkBound(rule.id, rule.max);
   const why = `the customer had ${rule.max} effects`;
@@ -154,7 +158,7 @@ function isCount(value: unknown): value is number {
 }
 
 function checkBound(id: string, max: number): void {
-  if (!isCount(max)) refuse(id, `has the bound ${max}, which is no whole number from 0 up`);
+  if (!isCount(max)) refuse(id, `has the bound ${String(max)}, no whole number from 0 up`);
 }
 
 function refuse(id: string, why: string): never {

@@ -3,8 +3,10 @@
  * the customer said since, policy, evidence), then it runs once under its key and is confirmed by
  * the provider's own result. A job of its own, and no counted step.
  */
-import { canonicalJson, digest } from "../core/call-key.ts";
+import { canonicalJson } from "../core/call-key.ts";
+import { parseEvent } from "../core/event.ts";
 import { renderTemplate } from "../core/evidence.ts";
+import { replay } from "../core/reduce.ts";
 import type { Approval } from "../core/run-state.ts";
 import { stop } from "../core/stop.ts";
 import { verify } from "../core/verify.ts";
@@ -41,8 +43,9 @@ async function checkAgain(
   approval: Approval,
   tool: Tool,
 ): Promise<Finished | null> {
-  if (digest(canonicalJson(approval.args)) !== approval.argsHash) {
-    return voided(deps, work, approval, "the arguments are not those that were approved");
+  const told = await journaledApproval(deps, work);
+  if (told === null || canonicalJson(told) !== canonicalJson(approval)) {
+    return voided(deps, work, approval, "it is not what the journal says was asked and approved");
   }
   if (approval.heard < work.state.heard) {
     return voided(deps, work, approval, "the customer wrote after it was asked for");
@@ -62,6 +65,15 @@ async function checkAgain(
   if (changed === null) return null;
   settle(deps, work, approval, { status: "void", why: changed.detail });
   return end(deps, work, { stop: changed });
+}
+
+/**
+ * The approval as the journal tells it, the person's decision included. A snapshot that was changed
+ * from outside cannot approve itself: the journal is what happened.
+ */
+async function journaledApproval(deps: StepDeps, work: Work): Promise<Approval | null> {
+  const saved = (await deps.store.events(work.state.id)).map(parseEvent);
+  return replay([...saved, ...work.events]).pending;
 }
 
 /** Nothing happened, and the approval is no more; the model decides anew with what is known now. */
@@ -113,6 +125,10 @@ async function confirm(
     facts: [...facts],
     question,
   });
+  if (verdict !== "confirmed") {
+    const detail = `${action.tool.name}: its confirmation is of something else: ${why.join("; ")}`;
+    return end(deps, work, { stop: stop("handoff", "effect_unknown", detail) });
+  }
   return confirmed(deps, work, done);
 }
 
@@ -148,6 +164,6 @@ function confirmed(
 /** A message with a fact missing is not sent: it would say less than it promises. */
 function messageOf(work: Work): string | null {
   if (work.agent.effectMessage === null) return null;
-  const { text } = renderTemplate(work.agent.effectMessage, work.state);
-  return text.includes("{{") ? null : text;
+  const { text, unknown } = renderTemplate(work.agent.effectMessage, work.state);
+  return unknown.length > 0 ? null : text;
 }

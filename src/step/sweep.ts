@@ -9,7 +9,7 @@ import type { StepQueue } from "../queue/step-queue.ts";
 import type { RunStore, StoredRun } from "../store/run-store.ts";
 
 export interface SweepDeps {
-  readonly store: Pick<RunStore, "idle" | "read">;
+  readonly store: Pick<RunStore, "idle" | "read" | "looked">;
   readonly queue: Pick<StepQueue, "presence" | "remove" | "wake">;
   readonly now: () => number;
 }
@@ -37,6 +37,7 @@ export async function sweep(deps: SweepDeps, restMs: number): Promise<SweepRepor
     const run = await deps.store.read(runId);
     if (run === null) continue;
     const kind = await repair(deps, run);
+    await deps.store.looked(runId);
     if (kind !== null) repaired.push({ runId, step: run.step, kind });
   }
   return { looked: ids.length, repaired };

@@ -54,7 +54,7 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
 
   return {
     async create({ runId, ticketId, state, events }: NewRun) {
-      const { status, createdAt } = state;
+      const { status, createdAt, step } = state;
       const made = await create(
         [
           keys.run(runId),
@@ -71,12 +71,14 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
           createdAt,
           runId,
           status,
+          step,
+          ...approvalArgv(state),
           events.length,
           ...events.map(lineOf),
-          ...(await queueArgv(runId, 1)),
+          ...(await queueArgv(runId, step)),
         ],
       );
-      if (made === 1 && enqueuer.lua === null) await enqueuer.add(runId, 1);
+      if (made === 1 && enqueuer.lua === null) await enqueuer.add(runId, step);
       return made === 1;
     },
 
@@ -175,6 +177,10 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
 
     idle: (beforeMs, limit) =>
       redis.zrange(keys.live, "-inf", `(${beforeMs}`, "BYSCORE", "LIMIT", 0, limit),
+
+    async looked(runId) {
+      await redis.zadd(keys.live, "XX", now(), runId);
+    },
 
     async park(fence) {
       const target = [keys.run(fence.runId), keys.live, keys.byStatus("failed")];

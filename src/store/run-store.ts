@@ -23,6 +23,7 @@ export interface StepEnqueuer {
 export interface NewRun {
   readonly runId: string;
   readonly ticketId: string;
+  /** Not ended; its step is the one that gets a job: 1, or where a fork goes on. */
   readonly state: RunState;
   readonly events: readonly Event[];
 }
@@ -124,6 +125,8 @@ export interface RunStore {
   readonly list: (filter: RunFilter) => Promise<readonly StoredRun[]>;
   /** Ids of unfinished runs last saved before a time (ms), oldest first. */
   readonly idle: (beforeMs: number, limit: number) => Promise<readonly string[]>;
+  /** Puts a resting run behind the others: the next sweep begins with those not yet looked at. */
+  readonly looked: (runId: string) => Promise<void>;
   /** Ends a run that cannot be read, leaving its snapshot and journal untouched. */
   readonly park: (fence: Fence) => Promise<Written>;
 }

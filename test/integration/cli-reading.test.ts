@@ -7,6 +7,7 @@ import { childEnv } from "../../src/app/config.ts";
 import { readScenario, startScenario } from "../../src/app/scenarios.ts";
 import { agentPacks, scriptedResolver, startWorker } from "../../src/app/wire.ts";
 import { isTerminal } from "../../src/core/stop.ts";
+import { decideApproval } from "../../src/step/decide-approval.ts";
 import { parseRunState } from "../../src/core/run-state.ts";
 import { openBackbone, type TestBackbone } from "../support/backbone.ts";
 import { openCrew } from "../support/crew.ts";
@@ -302,6 +303,38 @@ test("a run that a worker parked is shown from its journal as unreadable", async
   ]);
 });
 
+test("an approved effect is shown with who approved it, and its claims are traced", async () => {
+  const refund = ["request_refund_approval", { orderId: "A-1", value: "closed" }] as const;
+  const crew = await openCrew(scriptOf([GET_ORDER, reply(refund)]), {
+    approvals: { request_refund_approval: { executes: "set_status" } },
+  });
+  await crew.hire();
+  const runId = await crew.accept();
+  const { pending } = await crew.once(runId, (state) => state.status === "waiting");
+  const pawl = pawlOn(crew);
+  expect((await pawl("show", runId)).stdout).toMatch(/waiting for approval until 20/);
+  const approvalId = pending?.id ?? "";
+  const decision = { approvalId, decision: "approved" as const, by: "Ann", note: null };
+  await decideApproval({ store: crew.store, newId: systemClock.newId }, decision);
+  await crew.ended(runId);
+  const [view, trace] = await Promise.all([
+    json(pawl("show", runId, "--json")),
+    json(pawl("trace", runId, "--json")),
+  ]);
+  expect(view).toMatchObject({
+    status: "completed",
+    reason: "effect_confirmed",
+    approvals: [{ id: approvalId, status: "used", by: "Ann" }],
+    outcome: { kind: "effect", approvalId },
+  });
+  expect((view["steps"] as { tool: string }[]).at(-1)).toMatchObject({ tool: "set_status" });
+  expect(trace).toMatchObject({
+    ok: true,
+    outcome: "effect",
+    claims: [{ key: "set_status.value", call: { args: { value: "closed" } }, broken: null }],
+  });
+});
+
 test("a step in hand changes no answer, and show tells what it has journaled", async () => {
   const crew = await openCrew(scriptOf([GET_ORDER, ANSWER]));
   const gate = createGate();
@@ -371,7 +404,7 @@ test("what was asked wrongly is told as JSON on stderr, with the exit of its kin
   ];
   const told = asked.map(async ([args, code, error]) => {
     const ran = await pawl(...args, "--json");
-    expect(ran, args.join(" ")).toMatchObject({ code, stdout: "" });
+    expect(ran).toMatchObject({ code, stdout: "" });
     expect(JSON.parse(ran.stderr)).toMatchObject({ error: { code: error } });
   });
   await Promise.all(told);
