@@ -45,4 +45,3 @@ export const expectSchema = z.strictObject({
     })
     .optional(),
 });
-export type Expect = z.infer<typeof expectSchema>;

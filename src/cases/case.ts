@@ -82,7 +82,6 @@ const callSchema = z.strictObject({
   reason: z.string().optional(),
   expected: jsonSchema.optional(),
 });
-export type ScriptedCall = z.infer<typeof callSchema>;
 
 const usageSchema = z.strictObject({
   input: z.int().min(0),

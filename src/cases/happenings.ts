@@ -80,11 +80,11 @@ const KINDS = [
   "freezeMs",
 ] as const;
 
-export function kindOfEvent(event: CaseEvent): (typeof KINDS)[number] | null {
+function kindOfEvent(event: CaseEvent): (typeof KINDS)[number] | null {
   return KINDS.find((kind) => event[kind] !== undefined) ?? null;
 }
 
-export function eventIdOf(index: number): string {
+function eventIdOf(index: number): string {
   return `e-${index + 1}`;
 }
 
@@ -123,10 +123,10 @@ export function decisionOf(event: CaseEvent) {
     readonly why?: unknown;
     readonly approval?: unknown;
   };
-  const decision =
+  const decision: "approved" | "rejected" | "expired" =
     event.approve !== undefined ? "approved" : event.reject !== undefined ? "rejected" : "expired";
   return {
-    decision: decision as "approved" | "rejected" | "expired",
+    decision,
     by: typeof said.by === "string" ? said.by : "operator",
     note: typeof said.why === "string" ? said.why : null,
     isPrevious: (event.approval ?? said.approval) === "previous",

@@ -2,7 +2,8 @@
 import type { Command } from "commander";
 import { systemClock } from "../app/clock.ts";
 import { PawlError } from "../core/errors.ts";
-import { parseRunState, type Fact, type RunState } from "../core/run-state.ts";
+import { parseRunState, type RunState } from "../core/run-state.ts";
+import { type Fact } from "../core/fact.ts";
 import type { StoredRun } from "../store/run-store.ts";
 import { EXIT, paint, print, printJson } from "./command.ts";
 import { sourceText } from "./outcome-view.ts";

@@ -5,7 +5,8 @@
 import type { Command } from "commander";
 import { systemClock } from "../app/clock.ts";
 import { PawlError } from "../core/errors.ts";
-import { parseRunState, type Approval } from "../core/run-state.ts";
+import { parseRunState } from "../core/run-state.ts";
+import { type Approval } from "../core/approval.ts";
 import { decideApproval, runIdOf, type PersonDecision } from "../step/decide-approval.ts";
 import type { Decided, RunStore } from "../store/run-store.ts";
 import { EXIT, print, printJson } from "./command.ts";

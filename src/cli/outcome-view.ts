@@ -3,7 +3,9 @@
  * what contradicts, every message that left, and the outcome.
  */
 import { unreachable } from "../core/errors.ts";
-import type { Approval, Contradiction, Fact, Outcome, SupportedClaim } from "../core/run-state.ts";
+import type { Approval } from "../core/approval.ts";
+import type { Contradiction, Fact, SupportedClaim } from "../core/fact.ts";
+import type { Outcome } from "../core/outcome.ts";
 import type { RunView } from "../core/run-view.ts";
 import { paint } from "./command.ts";
 import { oneLine, plain, tableLines, timeText } from "./table.ts";

@@ -5,7 +5,8 @@
 import type { AgentSpec, ContradictionRule } from "./agent-spec.ts";
 import { passes, type FactCondition } from "./condition.ts";
 import { sameEntity } from "./reduce-facts.ts";
-import { newestFact, type Contradiction, type Fact, type RunState } from "./run-state.ts";
+import { newestFact, type RunState } from "./run-state.ts";
+import { type Contradiction, type Fact } from "./fact.ts";
 
 /** The first rule of the pack that the newest facts break, with its evidence. */
 export function findContradiction(state: RunState, agent: AgentSpec): Contradiction | null {

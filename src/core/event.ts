@@ -7,16 +7,10 @@ import { z } from "zod";
 import { replyCallSchema, usageSchema } from "./decision.ts";
 import { PawlError } from "./errors.ts";
 import { jsonObjectSchema, jsonSchema } from "./json.ts";
-import {
-  approvalSchema,
-  evidenceSchema,
-  factSchema,
-  limitsSchema,
-  outcomeSchema,
-  outwardSchema,
-  permissionSchema,
-  questionSchema,
-} from "./run-state.ts";
+import { approvalSchema, permissionSchema } from "./approval.ts";
+import { evidenceSchema, factSchema } from "./fact.ts";
+import { limitsSchema, outwardSchema, questionSchema } from "./run-state.ts";
+import { outcomeSchema } from "./outcome.ts";
 import { ALL_REASONS, TERMINAL_STATUSES, type Reason, type TerminalStatus } from "./stop.ts";
 import { ticketSchema } from "./ticket.ts";
 

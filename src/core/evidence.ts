@@ -5,7 +5,8 @@
 import type { AgentSpec } from "./agent-spec.ts";
 import { leavesOf } from "./json.ts";
 import { sameEntity } from "./reduce-facts.ts";
-import { newestFact, type Fact, type RunState, type SupportedClaim } from "./run-state.ts";
+import { newestFact, type RunState } from "./run-state.ts";
+import { type Fact, type SupportedClaim } from "./fact.ts";
 import { valuesIn, type Value } from "./message-values.ts";
 import { statusVocabulary, unsupportedStatuses } from "./status-words.ts";
 

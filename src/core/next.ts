@@ -4,7 +4,8 @@
  */
 import { exhausted, isLastStep } from "./budget.ts";
 import type { ReplyCall } from "./decision.ts";
-import type { Approval, RunState, Turn } from "./run-state.ts";
+import type { Approval } from "./approval.ts";
+import type { RunState, Turn } from "./run-state.ts";
 import { firstStop, isTerminal, stop, type Stop } from "./stop.ts";
 
 export type Plan =

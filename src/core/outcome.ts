@@ -1,43 +1,48 @@
+/** What a run hands back, by kind. A stop carries the same report as a handoff. */
+import { z } from "zod";
+import { evidenceSchema, factSchema, supportedClaimSchema } from "./fact.ts";
+
+const reportSchema = {
+  known: z.array(factSchema),
+  unknown: z.array(z.strictObject({ id: z.string(), text: z.string() })),
+  contradicts: z.array(evidenceSchema),
+  tried: z.array(
+    z.strictObject({
+      callId: z.string(),
+      step: z.int(),
+      tool: z.string(),
+      args: z.string(),
+      outcome: z.string(),
+    }),
+  ),
+};
+
 /**
- * What a run hands back when it ends: an answer, a handoff, or a stop with the same report. Built
- * from facts, questions and calls only, so it cannot say more than the tools said.
+ * What the run hands back. A stop carries the same report as a handoff: nobody starts from
+ * nothing.
  */
-import type { AgentSpec } from "./agent-spec.ts";
-import type { CallRecord, Fact, Outcome, RunState } from "./run-state.ts";
-import { newestFact } from "./run-state.ts";
-import type { Stop } from "./stop.ts";
-
-export interface HandoffText {
-  readonly summary: string | null;
-  readonly customerMessage: string | null;
-}
-
-const NO_TEXT: HandoffText = { summary: null, customerMessage: null };
-
-export function outcomeOf(
-  state: RunState,
-  found: Stop,
-  agent: Pick<AgentSpec, "queue">,
-  text: HandoffText = NO_TEXT,
-): Outcome {
-  const report = {
-    known: knownFacts(state),
-    unknown: state.questions.filter((q) => q.open).map(({ id, text: t }) => ({ id, text: t })),
-    contradicts: state.contradictions,
-    tried: state.calls.map(triedOf),
-  };
-  return found.status === "handoff"
-    ? { kind: "handoff", ...report, queue: agent.queue, ...text }
-    : { kind: "stop", ...report, detail: found.detail };
-}
-
-/** The newest fact of each key, in the order in which the keys were first learned. */
-function knownFacts(state: RunState): Fact[] {
-  const keys = [...new Set(state.facts.map((fact) => fact.key))];
-  return keys.flatMap((key) => newestFact(state, key) ?? []);
-}
-
-function triedOf(call: CallRecord) {
-  const { id, step, tool, shownArgs, outcome } = call;
-  return { callId: id, step, tool, args: shownArgs, outcome };
-}
+export const outcomeSchema = z.discriminatedUnion("kind", [
+  z.strictObject({
+    kind: z.literal("answer"),
+    message: z.string(),
+    claims: z.array(supportedClaimSchema),
+  }),
+  z.strictObject({
+    kind: z.literal("effect"),
+    approvalId: z.string(),
+    tool: z.string(),
+    callId: z.string(),
+    /** What the provider's confirmation says: ids, status. */
+    claims: z.array(supportedClaimSchema),
+    message: z.string().nullable(),
+  }),
+  z.strictObject({
+    kind: z.literal("handoff"),
+    ...reportSchema,
+    queue: z.string(),
+    summary: z.string().nullable(),
+    customerMessage: z.string().nullable(),
+  }),
+  z.strictObject({ kind: z.literal("stop"), ...reportSchema, detail: z.string() }),
+]);
+export type Outcome = z.infer<typeof outcomeSchema>;

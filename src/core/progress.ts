@@ -5,7 +5,8 @@
 import type { AgentSpec } from "./agent-spec.ts";
 import { failedTooOften } from "./check.ts";
 import { findContradiction, findMissingData } from "./contradiction.ts";
-import type { Contradiction, RunState } from "./run-state.ts";
+import type { Contradiction } from "./fact.ts";
+import type { RunState } from "./run-state.ts";
 import { firstStop, stop, type Stop } from "./stop.ts";
 
 export interface AfterCall {

@@ -4,7 +4,7 @@
  */
 import type { Event, EventOf } from "./event.ts";
 import type { Json } from "./json.ts";
-import type { Permission } from "./run-state.ts";
+import type { Permission } from "./approval.ts";
 
 export interface ProtocolRow {
   readonly step: number;

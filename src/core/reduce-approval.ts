@@ -1,6 +1,7 @@
 /** The part of reduce.ts about approvals: asked for, decided by a person, used up or void. */
 import type { Happening } from "./event.ts";
-import type { Approval, RunState } from "./run-state.ts";
+import type { Approval } from "./approval.ts";
+import type { RunState } from "./run-state.ts";
 import { unparked } from "./unparked.ts";
 
 type Decision = Extract<Happening, { kind: "approval_decision" }>;

@@ -5,7 +5,8 @@
 import { passes } from "./condition.ts";
 import type { EventOf } from "./event.ts";
 import { jsonEqual } from "./json.ts";
-import { newestFact, type Fact, type Question, type RunState } from "./run-state.ts";
+import { newestFact, type Question, type RunState } from "./run-state.ts";
+import { type Fact } from "./fact.ts";
 
 /**
  * Facts, questions and progress move together: progress is a new or changed fact or a closed

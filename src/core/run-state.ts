@@ -5,10 +5,13 @@
  * Schema versions: 1 = the first. A version this code does not know parks the run untouched.
  */
 import { z } from "zod";
+import { approvalSchema, permissionSchema } from "./approval.ts";
 import { factConditionSchema } from "./condition.ts";
 import { replyCallSchema } from "./decision.ts";
 import { PawlError } from "./errors.ts";
-import { jsonObjectSchema, jsonSchema } from "./json.ts";
+import { evidenceSchema, factSchema, type Fact } from "./fact.ts";
+import { jsonObjectSchema } from "./json.ts";
+import { outcomeSchema } from "./outcome.ts";
 import { STATUSES, ALL_REASONS, type Reason, type Status } from "./stop.ts";
 import { ticketSchema } from "./ticket.ts";
 
@@ -48,26 +51,6 @@ export function limitsWith(
   return { ...limits, ...(Object.fromEntries(named) as Partial<Limits>) };
 }
 
-export const factSchema = z.strictObject({
-  id: z.string(),
-  key: z.string(),
-  value: jsonSchema,
-  step: z.int(),
-  callId: z.string(),
-  tool: z.string(),
-  /** Into the recorded result of the call. */
-  pointer: z.string(),
-  /** ms since epoch: when the source says it was so, else when it was recorded. */
-  observedAt: z.number(),
-  /** The entity it is about, by the tool's identity names. */
-  about: jsonObjectSchema,
-  /**
-   * Read from a list, object or text that had to be cut: no count and no "none" follows from it.
-   */
-  partial: z.boolean(),
-});
-export type Fact = z.infer<typeof factSchema>;
-
 export const callSchema = z.strictObject({
   id: z.string(),
   step: z.int(),
@@ -94,14 +77,6 @@ export const questionSchema = z.strictObject({
 });
 export type Question = z.infer<typeof questionSchema>;
 
-export const permissionSchema = z.strictObject({
-  callId: z.string(),
-  answer: z.enum(["allow", "require_approval", "deny"]),
-  rule: z.string(),
-  reason: z.string(),
-});
-export type Permission = z.infer<typeof permissionSchema>;
-
 /** What this step has decided and not yet ended: a redelivered job goes on from here. */
 export const turnSchema = z.strictObject({
   source: z.enum(["model", "kept"]),
@@ -115,95 +90,12 @@ export const turnSchema = z.strictObject({
 });
 export type Turn = z.infer<typeof turnSchema>;
 
-/** A person's yes or no to one effect; single use, expiring, void if the arguments change. */
-export const approvalSchema = z.strictObject({
-  id: z.string(),
-  /** The step whose decision asked for it. */
-  step: z.int(),
-  callId: z.string(),
-  /** The terminal that asked, and the write tool that it executes. */
-  terminal: z.string(),
-  tool: z.string(),
-  args: jsonObjectSchema,
-  argsHash: z.string(),
-  key: z.string(),
-  policyVersion: z.string(),
-  /** Customer messages and takeovers known when it was asked: a newer one makes it void. */
-  heard: z.int(),
-  requestedAt: z.number(),
-  expiresAt: z.number(),
-  status: z.enum(["pending", "approved", "rejected", "expired", "void", "used"]),
-  by: z.string().nullable(),
-  note: z.string().nullable(),
-});
-export type Approval = z.infer<typeof approvalSchema>;
-
-export const evidenceSchema = z.strictObject({
-  rule: z.string(),
-  /** One side of the contradiction an entry: what was seen, and where. */
-  sides: z.array(factSchema),
-});
-export type Contradiction = z.infer<typeof evidenceSchema>;
-
-const supportedClaimSchema = z.strictObject({
-  factId: z.string(),
-  key: z.string(),
-  value: jsonSchema,
-});
-export type SupportedClaim = z.infer<typeof supportedClaimSchema>;
-
-const reportSchema = {
-  known: z.array(factSchema),
-  unknown: z.array(z.strictObject({ id: z.string(), text: z.string() })),
-  contradicts: z.array(evidenceSchema),
-  tried: z.array(
-    z.strictObject({
-      callId: z.string(),
-      step: z.int(),
-      tool: z.string(),
-      args: z.string(),
-      outcome: z.string(),
-    }),
-  ),
-};
-
-/**
- * What the run hands back. A stop carries the same report as a handoff: nobody starts from
- * nothing.
- */
-export const outcomeSchema = z.discriminatedUnion("kind", [
-  z.strictObject({
-    kind: z.literal("answer"),
-    message: z.string(),
-    claims: z.array(supportedClaimSchema),
-  }),
-  z.strictObject({
-    kind: z.literal("effect"),
-    approvalId: z.string(),
-    tool: z.string(),
-    callId: z.string(),
-    /** What the provider's confirmation says: ids, status. */
-    claims: z.array(supportedClaimSchema),
-    message: z.string().nullable(),
-  }),
-  z.strictObject({
-    kind: z.literal("handoff"),
-    ...reportSchema,
-    queue: z.string(),
-    summary: z.string().nullable(),
-    customerMessage: z.string().nullable(),
-  }),
-  z.strictObject({ kind: z.literal("stop"), ...reportSchema, detail: z.string() }),
-]);
-export type Outcome = z.infer<typeof outcomeSchema>;
-
 export const outwardSchema = z.strictObject({
   id: z.string(),
   kind: z.enum(["answer", "question", "handoff"]),
   step: z.int(),
   text: z.string(),
 });
-export type Outward = z.infer<typeof outwardSchema>;
 
 const amountSchema = z.strictObject({ tokens: z.int().min(0), moneyMicroUsd: z.int().min(0) });
 export type Amount = z.infer<typeof amountSchema>;

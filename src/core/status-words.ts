@@ -6,7 +6,8 @@ import type { AgentSpec } from "./agent-spec.ts";
 import { valuesOf } from "./condition.ts";
 import { leavesOf, type Json } from "./json.ts";
 import { statusWordsIn } from "./message-values.ts";
-import type { Fact, RunState } from "./run-state.ts";
+import type { Fact } from "./fact.ts";
+import type { RunState } from "./run-state.ts";
 
 interface Sources {
   readonly facts: readonly Fact[];

@@ -39,7 +39,6 @@ export type TerminalStatus = keyof typeof REASONS;
 export type Reason = (typeof REASONS)[TerminalStatus][number];
 export type LiveStatus = "queued" | "running" | "waiting";
 export type Status = LiveStatus | TerminalStatus;
-export type WaitingFor = "approval" | "user_reply" | "retry";
 
 export const TERMINAL_STATUSES = Object.keys(REASONS) as readonly TerminalStatus[];
 export const STATUSES: readonly Status[] = ["queued", "running", "waiting", ...TERMINAL_STATUSES];

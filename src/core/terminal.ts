@@ -12,7 +12,8 @@ import type { ReplyCall } from "./decision.ts";
 import { unreachable } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
 import { checkMessage, type AnswerReading, type Claim } from "./evidence.ts";
-import type { RunState, SupportedClaim } from "./run-state.ts";
+import type { RunState } from "./run-state.ts";
+import type { SupportedClaim } from "./fact.ts";
 import { stop, type Stop } from "./stop.ts";
 
 const answerSchema = z.strictObject({

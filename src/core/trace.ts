@@ -9,7 +9,9 @@ import { firstDifference } from "./first-difference.ts";
 import { isJsonObject, jsonEqual, type Json, type JsonObject } from "./json.ts";
 import { resolvePointer } from "./pointer.ts";
 import { replay } from "./reduce.ts";
-import type { Fact, Outcome, RunState, SupportedClaim } from "./run-state.ts";
+import type { Fact, SupportedClaim } from "./fact.ts";
+import type { Outcome } from "./outcome.ts";
+import type { RunState } from "./run-state.ts";
 import type { Reason, Status } from "./stop.ts";
 
 export interface Break {

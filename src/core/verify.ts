@@ -9,7 +9,8 @@ import { testOf, type Expectation } from "./decision.ts";
 import { jsonEqual, type Json, type JsonObject } from "./json.ts";
 import { resolvePointer } from "./pointer.ts";
 import { isNews } from "./reduce-facts.ts";
-import { newestFact, type Fact, type Question, type RunState } from "./run-state.ts";
+import { newestFact, type Question, type RunState } from "./run-state.ts";
+import { type Fact } from "./fact.ts";
 
 export type VerdictName = "confirmed" | "unconfirmed" | "contradicted";
 

@@ -9,7 +9,7 @@ import { enqueueLua } from "./bullmq-enqueue-script.ts";
 import { jobIdOf, type JobPresence, type StepJob, type StepQueue } from "./step-queue.ts";
 
 export const QUEUE_NAME = "steps";
-export const JOB_NAME = "step";
+const JOB_NAME = "step";
 
 const TIMER_MARGIN_MS = 5;
 

@@ -1,6 +1,6 @@
 /** Puts a call before the policy with the trusted context of the run; the answer is journaled. */
 import type { PreparedCall } from "../core/check.ts";
-import type { Permission } from "../core/run-state.ts";
+import type { Permission } from "../core/approval.ts";
 import { permit, type Policy } from "../policy/policy.ts";
 import type { StepDeps, Work } from "./work.ts";
 

@@ -7,7 +7,7 @@ import { canonicalJson } from "../core/call-key.ts";
 import { parseEvent } from "../core/event.ts";
 import { renderTemplate } from "../core/evidence.ts";
 import { replay } from "../core/reduce.ts";
-import type { Approval } from "../core/run-state.ts";
+import type { Approval } from "../core/approval.ts";
 import { stop } from "../core/stop.ts";
 import { verify } from "../core/verify.ts";
 import type { CallResult } from "../tools/run-call.ts";

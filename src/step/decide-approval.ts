@@ -3,7 +3,8 @@
  * and decided once by the store. Nothing here carries anything out.
  */
 import { canonicalJson, digest } from "../core/call-key.ts";
-import { parseRunState, type Approval } from "../core/run-state.ts";
+import { parseRunState } from "../core/run-state.ts";
+import { type Approval } from "../core/approval.ts";
 import type { Decided, RunStore } from "../store/run-store.ts";
 
 export interface DecideDeps {

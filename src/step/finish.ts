@@ -3,8 +3,9 @@
  * end, and one fenced write makes all of it true together with the next job.
  */
 import { exhausted } from "../core/budget.ts";
-import { outcomeOf, type HandoffText } from "../core/outcome.ts";
-import type { Outcome, RunState } from "../core/run-state.ts";
+import { outcomeOf, type HandoffText } from "../core/report.ts";
+import type { Outcome } from "../core/outcome.ts";
+import type { RunState } from "../core/run-state.ts";
 import type { Reason, Stop, TerminalStatus } from "../core/stop.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
 

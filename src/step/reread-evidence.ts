@@ -6,7 +6,8 @@
 import { parseEvent, type EventOf } from "../core/event.ts";
 import { jsonEqual, readJson } from "../core/json.ts";
 import { resolvePointer } from "../core/pointer.ts";
-import type { Approval, Fact } from "../core/run-state.ts";
+import type { Approval } from "../core/approval.ts";
+import type { Fact } from "../core/fact.ts";
 import { stop, type Stop } from "../core/stop.ts";
 import { runCall } from "../tools/run-call.ts";
 import { record, type StepDeps, type Work } from "./work.ts";

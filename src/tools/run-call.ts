@@ -115,7 +115,7 @@ export function readResult(tool: Tool, value: unknown, runs: number): CallResult
     : { outcome: "unknown", message: "the result does not confirm the effect", runs };
 }
 
-export function isConfirmed(tool: Tool, value: Json): boolean {
+function isConfirmed(tool: Tool, value: Json): boolean {
   if (tool.confirm === null) return true;
   const seen = resolvePointer(value, tool.confirm.pointer);
   return seen.found && jsonEqual(seen.value, tool.confirm.equals);

@@ -95,7 +95,7 @@ export function defineTool<S extends z.ZodType>(definition: ToolDefinition<S>): 
 /**
  * Validation without coercion; the issue names path, kind and what was expected, never the value.
  */
-export function parseWith(schema: z.ZodType, args: Json) {
+function parseWith(schema: z.ZodType, args: Json) {
   const parsed = schema.safeParse(args);
   if (parsed.success) return { ok: true as const, args: parsed.data as JsonObject };
   const issues = parsed.error.issues

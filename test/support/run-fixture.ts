@@ -4,7 +4,8 @@ import type { ReplyCall } from "../../src/core/decision.ts";
 import type { Event, EventOf } from "../../src/core/event.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { replay } from "../../src/core/reduce.ts";
-import type { Fact, RunState, Turn } from "../../src/core/run-state.ts";
+import type { Fact } from "../../src/core/fact.ts";
+import type { RunState, Turn } from "../../src/core/run-state.ts";
 import { postconditionQuestions } from "../../src/core/terminal.ts";
 import { ticketSchema } from "../../src/core/ticket.ts";
 

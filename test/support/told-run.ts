@@ -3,7 +3,8 @@ import { digest } from "../../src/core/call-key.ts";
 import type { Event, EventOf } from "../../src/core/event.ts";
 import type { Json } from "../../src/core/json.ts";
 import { replay } from "../../src/core/reduce.ts";
-import type { Fact, RunState } from "../../src/core/run-state.ts";
+import type { Fact } from "../../src/core/fact.ts";
+import type { RunState } from "../../src/core/run-state.ts";
 import { orderDomain } from "./order-agent.ts";
 import { acceptedEvent, AT, callOf, factOf } from "./run-fixture.ts";
 

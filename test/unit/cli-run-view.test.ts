@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Event } from "../../src/core/event.ts";
-import type { Approval } from "../../src/core/run-state.ts";
+import type { Approval } from "../../src/core/approval.ts";
 import { viewOf } from "../../src/core/run-view.ts";
 import { AT } from "../support/run-fixture.ts";
 import { answeredRun, calledEvent, readEvents, told } from "../support/told-run.ts";

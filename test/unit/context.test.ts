@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { buildContext } from "../../src/core/context.ts";
-import { outcomeOf } from "../../src/core/outcome.ts";
+import { outcomeOf } from "../../src/core/report.ts";
 import type { Json } from "../../src/core/json.ts";
 import type { RunState } from "../../src/core/run-state.ts";
 import { stop } from "../../src/core/stop.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { findContradiction, findMissingData, holds } from "../../src/core/contradiction.ts";
 import { afterCall } from "../../src/core/progress.ts";
-import type { Fact, RunState } from "../../src/core/run-state.ts";
+import type { Fact } from "../../src/core/fact.ts";
+import type { RunState } from "../../src/core/run-state.ts";
 import { orderDomain } from "../support/order-agent.ts";
 import { factOf, runningState } from "../support/run-fixture.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { checkMessage, renderTemplate, type Claim } from "../../src/core/evidence.ts";
 import type { Json } from "../../src/core/json.ts";
-import type { Fact } from "../../src/core/run-state.ts";
+import type { Fact } from "../../src/core/fact.ts";
 import { ticketSchema } from "../../src/core/ticket.ts";
 import { orderDomain } from "../support/order-agent.ts";
 import { factOf, runningState } from "../support/run-fixture.ts";

@@ -218,7 +218,7 @@ describe("arguments never reach what is trusted", () => {
   ])("by %s of Cedar's own JSON", async (_name, value) => {
     expect(await of(value)).toMatchObject(FAILED);
     expect(await ask(withArgs({ extra: { deep: [value] } }))).toMatchObject(FAILED);
-    expect(await ask({ facts: { "order.customerId": value as never } })).toMatchObject(FAILED);
+    expect(await ask({ facts: { "order.customerId": value } })).toMatchObject(FAILED);
   });
 
   test.each([

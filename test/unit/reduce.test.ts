@@ -3,7 +3,8 @@ import { parseEvent, parseHappening, type Event, type Happening } from "../../sr
 import { cut } from "../../src/core/cut.ts";
 import { sameEntity } from "../../src/core/reduce-facts.ts";
 import { reduce, replay } from "../../src/core/reduce.ts";
-import { parseRunState, type Fact, type RunState } from "../../src/core/run-state.ts";
+import { parseRunState, type RunState } from "../../src/core/run-state.ts";
+import { type Fact } from "../../src/core/fact.ts";
 import { orderDomain } from "../support/order-agent.ts";
 import { acceptedEvent, AT, callOf, factOf, runningState } from "../support/run-fixture.ts";
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { AgentDefinition } from "../../src/agents/agent.ts";
 import type { Json } from "../../src/core/json.ts";
-import type { Fact, RunState } from "../../src/core/run-state.ts";
+import type { Fact } from "../../src/core/fact.ts";
+import type { RunState } from "../../src/core/run-state.ts";
 import { checkTerminal, postconditionQuestions } from "../../src/core/terminal.ts";
 import { orderDomain } from "../support/order-agent.ts";
 import { callOf, factOf, runningState } from "../support/run-fixture.ts";

@@ -1,4 +1,6 @@
-/** The refund agent: policy, order, preview, a person's yes, one refund that the provider confirms. */
+/**
+ * The refund agent: policy, order, preview, a person's yes, one refund that the provider confirms.
+ */
 import { readFileSync } from "node:fs";
 import { defineAgent, type AgentPack } from "../agent.ts";
 import type { Article } from "./article-search.ts";

@@ -17,7 +17,9 @@ export interface Hit {
 /** Takes a query; returns every article that shares a word with it, best first, ties by id. */
 export type ArticleSearch = (query: string) => Hit[];
 
-/** The usual constants: how soon a repeated word stops counting, how much a long text is held back. */
+/**
+ * The usual constants: how soon a repeated word stops counting, how much a long text is held back.
+ */
 const K1 = 1.2;
 const B = 0.75;
 const TITLE_WEIGHT = 2;

@@ -1,7 +1,8 @@
 /**
  * What the refund agent's tools talk to: a shop and a preview that can only be read, and one bank
- * that can write. A read tool is handed `RefundReads` and so has nothing to write with. Results are
- * plain JSON; amounts are integer minor units of the order's currency, whatever that unit is called.
+ * that can write. A read tool is handed `RefundReads` and so has nothing to write with. Results
+ * are plain JSON; amounts are integer minor units of the order's currency, whatever that unit is
+ * called.
  */
 import type { JsonObject } from "../../core/json.ts";
 import { TransientToolError } from "../../tools/tool.ts";
@@ -22,7 +23,10 @@ export interface RefundWanted {
 }
 
 export interface RefundBank {
-  /** Once per key, however often it is called: `{refundId, orderId, amountCents, currency, status}`. */
+  /**
+   * Once per key, however often it is called: `{refundId, orderId, amountCents, currency,
+   * status}`.
+   */
   readonly refund: (wanted: RefundWanted, key: string, signal: AbortSignal) => Promise<JsonObject>;
   /** What was made under this key; null says for certain that nothing was. */
   readonly refundOf: (key: string, signal: AbortSignal) => Promise<JsonObject | null>;

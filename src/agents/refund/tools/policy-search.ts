@@ -1,4 +1,6 @@
-/** Finds the policy articles that speak about a question; few and cut, so that a step stays small. */
+/**
+ * Finds the policy articles that speak about a question; few and cut, so that a step stays small.
+ */
 import { z } from "zod";
 import { defineTool } from "../../../tools/tool.ts";
 import { createArticleSearch, type Article } from "../article-search.ts";

@@ -1,4 +1,6 @@
-/** What a refund of this amount would do, from the payment provider; nothing is changed by asking. */
+/**
+ * What a refund of this amount would do, from the payment provider; nothing is changed by asking.
+ */
 import { z } from "zod";
 import { defineTool } from "../../../tools/tool.ts";
 import type { RefundReads } from "../clients.ts";
