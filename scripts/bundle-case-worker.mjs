@@ -31,6 +31,8 @@ await build({
   format: "esm",
   target: "node20",
   logLevel: "error",
+  // Reads its .wasm from beside itself; loaded only for cases that bring a policy text.
+  external: ["@cedar-policy/*"],
   plugins: [keepPlaces],
   banner: {
     js: `import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);`,

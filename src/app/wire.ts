@@ -5,11 +5,13 @@ import { Redis } from "ioredis";
 import type { AgentPack } from "../agents/agent.ts";
 import { deliveryAgent } from "../agents/delivery/agent.ts";
 import { refundAgent } from "../agents/refund/agent.ts";
-import { parseCase } from "../cases/case.ts";
+import { parseCase, type Case } from "../cases/case.ts";
 import { createRedisWorldBooks } from "../cases/redis-world-books.ts";
 import { SCRIPTED, scriptedAgent, scriptedModel } from "../cases/case-mind.ts";
 import type { WorldBooks } from "../cases/world.ts";
 import { PawlError } from "../core/errors.ts";
+import { createCedarPolicy } from "../policy/cedar-policy.ts";
+import type { Policy } from "../policy/policy.ts";
 import { createScriptedProvider } from "../providers/scripted-provider.ts";
 import { createBullmqStepQueue, type BullmqStepQueue } from "../queue/bullmq-step-queue.ts";
 import { createBullmqStepWorker } from "../queue/bullmq-step-worker.ts";
@@ -101,8 +103,10 @@ export function scriptedResolver(
     if (text === null) return null;
     const file = parseCase(text);
     const { model, source } = scriptedModel(file, books);
+    const agent = scriptedAgent(file, packs, books);
+    const policy = await policyOfCase(file, agent);
     const mind = {
-      agent: scriptedAgent(file, packs, books),
+      agent: policy === null ? agent : { ...agent, policy },
       provider: createScriptedProvider(model, source),
       fastForward: file.fastForward === true,
     };
@@ -110,6 +114,14 @@ export function scriptedResolver(
     minds.set(state.id, mind);
     return mind;
   };
+}
+
+/** The policy that a case brings as text, checked against its tools; null: the agent's own. */
+export async function policyOfCase(file: Case, agent: AgentPack): Promise<Policy | null> {
+  if (typeof file.agent === "string" || file.agent.policy === undefined) return null;
+  if (file.policyAnswers !== undefined) return null;
+  const tools = [...agent.tools.values(), ...agent.effects.values()];
+  return createCedarPolicy({ text: file.agent.policy, tools });
 }
 
 export function worldBooks(backbone: Backbone): WorldBooks {

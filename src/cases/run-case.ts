@@ -74,6 +74,8 @@ export interface CaseRun {
 export interface CaseRunOptions {
   readonly packs: ReadonlyMap<string, AgentPack>;
   readonly workers: number;
+  /** Compiles the policy text of a case: a text that cannot be read is found before the run is made. */
+  readonly policyOf: (file: Case, agent: AgentPack) => Promise<unknown>;
   /** Kills the worker the first time it comes here. */
   readonly crash?: { readonly step: number; readonly point: CrashPointName };
 }
@@ -84,6 +86,7 @@ const STUCK_MS = 30_000;
 /** Throws PAWL_CASE_* or PAWL_AGENT_* for a case that cannot start or has no answer left. */
 export async function runCase(lab: Lab, file: Case, options: CaseRunOptions): Promise<CaseRun> {
   const agent = scriptedAgent(file, options.packs, lab.books);
+  await options.policyOf(file, agent);
   const runId = lab.newId();
   await lab.books.put(runId, JSON.stringify(file));
   const keepId = { ...lab, newId: () => runId };

@@ -43,6 +43,7 @@ export interface CasesOptions {
   readonly openLab: () => Promise<Lab>;
   readonly packs: ReadonlyMap<string, AgentPack>;
   readonly workers: number;
+  readonly policyOf: CaseRunOptions["policyOf"];
   readonly crashEveryPoint: boolean;
   /** Cases at a time. */
   readonly parallel: number;
@@ -115,8 +116,13 @@ async function inLab(
 ): Promise<CaseRun> {
   const lab = await options.openLab();
   try {
-    const { packs, workers } = options;
-    return await runCase(lab, file, { packs, workers, ...(crash === undefined ? {} : { crash }) });
+    const { packs, workers, policyOf } = options;
+    return await runCase(lab, file, {
+      packs,
+      workers,
+      policyOf,
+      ...(crash === undefined ? {} : { crash }),
+    });
   } finally {
     await lab.close();
   }

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { openLab } from "../app/case-lab.ts";
 import { readConfig } from "../app/config.ts";
 import { useRedis } from "../app/local-redis.ts";
-import { agentPacks } from "../app/wire.ts";
+import { agentPacks, policyOfCase } from "../app/wire.ts";
 import { createWorkerPool } from "../app/worker-pool.ts";
 import { caseSchema } from "../cases/case.ts";
 import { runCases, type CaseFile, type CaseResult } from "../cases/run-cases.ts";
@@ -59,6 +59,7 @@ async function runCaseFiles(paths: readonly string[], flags: CaseRunFlags): Prom
     const results = await runCases(files, {
       openLab: () => openLab(redis.url, pool),
       packs: agentPacks(),
+      policyOf: policyOfCase,
       workers,
       crashEveryPoint: flags.crash === "every-point",
       parallel: CASES_AT_A_TIME,

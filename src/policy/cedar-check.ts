@@ -4,7 +4,6 @@
  * tool: `resource == Tool::"x" && context.args.y` then asks only x for its y.
  */
 import { TERMINAL_KINDS } from "../core/agent-spec.ts";
-import { messageOf } from "../core/errors.ts";
 import type { Cedar, CedarFault, PolicyJson } from "./cedar-engine.ts";
 import { namesAt, type Node, type Reads } from "./cedar-reads.ts";
 import { contextType, schemaOf, withAll, type CedarTool } from "./cedar-schema.ts";
@@ -120,33 +119,32 @@ function faultsOf(
   tool: CedarTool,
   context: RecordType,
 ): Found[] {
-  return rules.flatMap((rule) => {
-    const policy = forTool(rule.json, tool);
-    return validate(cedar, policy, context).map((fault) => ({ rule, tool, fault, context }));
+  const policies = rules.map((rule) => forTool(rule.json, tool));
+  return validate(cedar, policies, context).flatMap(({ index, fault }): Found[] => {
+    const rule = rules[index];
+    return rule === undefined ? [] : [{ rule, tool, fault, context }];
   });
 }
 
-function validate(cedar: Cedar, policy: PolicyJson | string, context: RecordType): CedarFault[] {
-  try {
-    const schema = schemaOf(context) as Parameters<Cedar["validate"]>[0]["schema"];
-    const answer = cedar.validate({ schema, policies: { staticPolicies: { policy } } });
-    const faults =
-      answer.type === "failure" ? answer.errors : answer.validationErrors.map(({ error }) => error);
-    return faults.map((fault) => ({
-      ...fault,
-      message: withoutName(fault.message),
-      help: fault.help === null ? null : withoutName(fault.help),
-    }));
-  } catch (error) {
-    // More than about sixty terms in one condition: the engine reads JSON to a depth of 128.
-    return [{ ...NO_DETAIL, message: `not a policy that can be checked: ${messageOf(error)}` }];
-  }
+/** The faults, each with the place of its policy in the list; in the list's order. */
+function validate(cedar: Cedar, policies: readonly (PolicyJson | string)[], context: RecordType) {
+  const schema = schemaOf(context) as Parameters<Cedar["validate"]>[0]["schema"];
+  const staticPolicies = Object.fromEntries(policies.map((policy, i) => [`${i}`, policy]));
+  const answer = cedar.validate({ schema, policies: { staticPolicies } });
+  if (answer.type === "failure") throw new Error(answer.errors[0]?.message ?? "not a policy set");
+  const faults = answer.validationErrors.map(({ policyId, error }) => ({
+    index: Number(policyId),
+    fault: {
+      ...error,
+      message: withoutName(error.message, policyId),
+      help: error.help === null ? null : withoutName(error.help, policyId),
+    },
+  }));
+  return faults.toSorted((a, b) => a.index - b.index);
 }
 
-const NO_DETAIL = { help: null, code: null, url: null, severity: null };
-
-function withoutName(message: string): string {
-  return message.replace("for policy `policy`, ", "");
+function withoutName(message: string, policyId: string): string {
+  return message.replace(`for policy \`${policyId}\`, `, "");
 }
 
 function isMaybeMissing({ fault }: Found): boolean {
@@ -160,7 +158,8 @@ function tellMissing({ rule, fault }: Found): string {
 
 /** The engine gives positions for text only: the same fault is looked for in the policy's own. */
 function located(cedar: Cedar, text: string, { rule, tool, fault, context }: Found): Error {
-  const inText = validate(cedar, rule.text, context).find((f) => f.message === fault.message);
+  const found = validate(cedar, [rule.text], context).map(({ fault: inText }) => inText);
+  const inText = found.find((other) => other.message === fault.message);
   const message = `${rule.id}, for the tool ${tool.name}: ${fault.message}`;
   return faultIn(text, rule.start, { ...fault, ...inText, message });
 }

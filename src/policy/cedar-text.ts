@@ -20,11 +20,15 @@ export interface CedarRule {
 
 /** Brackets and ifs within one policy. The engine's stack ends at about 120 brackets. */
 const MAX_DEPTH = 50;
-const TOKEN = /"(?:[^"\\]|\\.)*"|\/\/[^\n]*|[([{]|[)\]}]|\bif\b|;/gs;
+/** Operators within one policy. Its stack ends at about 3,000 of them in one chain. */
+const MAX_OPERATORS = 1_000;
+/** It reads policies as JSON to a depth of 128, of which the set around them takes some. */
+const MAX_JSON_DEPTH = 118;
+const TOKEN = /"(?:[^"\\]|\\.)*"|\/\/[^\n]*|[([{]|[)\]}]|\bif\b|;|&&|\|\||[-+*.]/gs;
 
 /** Returns the rules in the order of the text. */
 export function readPolicyText(cedar: Cedar, text: string): CedarRule[] {
-  checkDepth(text);
+  checkSize(text);
   const parts = cedar.policySetTextToParts(text);
   if (parts.type === "failure") throw faultIn(text, 0, parts.errors[0]);
   if (parts.policy_templates.length > 0) {
@@ -39,7 +43,7 @@ export function readPolicyText(cedar: Cedar, text: string): CedarRule[] {
     end = start + rule.text.length;
     return { ...rule, start };
   });
-  placed.forEach((rule) => checkAnnotations(rule, text));
+  placed.forEach((rule) => checkRule(rule, text));
   return named(placed);
 }
 
@@ -66,7 +70,11 @@ function annotation({ annotations }: PolicyJson, name: string): string | null {
   return (annotations[name] as string | null) ?? "";
 }
 
-function checkAnnotations(rule: Omit<CedarRule, "id">, text: string): void {
+function checkRule(rule: Omit<CedarRule, "id">, text: string): void {
+  if (isDeeper(rule.json, MAX_JSON_DEPTH)) {
+    const what = "a condition with too many terms, about fifty are allowed: make two policies";
+    throw invalid(what, text, rule.start);
+  }
   const effect = annotation(rule.json, "effect");
   if (effect === null) return;
   if (effect !== "require_approval") {
@@ -92,17 +100,32 @@ function named(rules: readonly Omit<CedarRule, "id">[]): CedarRule[] {
   });
 }
 
-function checkDepth(text: string): void {
-  let depth = 0;
-  for (const match of text.matchAll(TOKEN)) {
-    const token = match[0];
-    if (token === ";") depth = 0;
+function checkSize(text: string): void {
+  let [depth, operators] = [0, 0];
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+    if (token === ";") [depth, operators] = [0, 0];
     else if (token === "if" || /^[([{]$/.test(token)) depth += 1;
     else if (/^[)\]}]$/.test(token)) depth -= 1;
+    else if (/^(&&|\|\||[-+*.])$/.test(token)) operators += 1;
     if (depth > MAX_DEPTH) {
-      throw invalid(`more than ${MAX_DEPTH} brackets and ifs in one policy`, text, match.index);
+      throw invalid(`more than ${MAX_DEPTH} brackets and ifs in one policy`, text, index);
+    }
+    if (operators > MAX_OPERATORS) {
+      throw invalid(`more than ${MAX_OPERATORS} operators in one policy`, text, index);
     }
   }
+}
+
+/** Level by level: a chain of terms is as deep as it is long. */
+function isDeeper(json: unknown, maxDepth: number): boolean {
+  let level = [json];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > maxDepth) return true;
+    level = level.flatMap((part) =>
+      typeof part === "object" && part !== null ? Object.values(part) : [],
+    );
+  }
+  return false;
 }
 
 /** The engine's fault in a part of the text that begins at `start`; its own offsets are bytes. */

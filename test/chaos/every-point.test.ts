@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, expect, inject, test } from "vitest";
 import { openLab } from "../../src/app/case-lab.ts";
-import { agentPacks } from "../../src/app/wire.ts";
+import { agentPacks, policyOfCase } from "../../src/app/wire.ts";
 import { createWorkerPool } from "../../src/app/worker-pool.ts";
 import { runCases } from "../../src/cases/run-cases.ts";
 
@@ -21,6 +21,7 @@ test.each(files)("%s ends the same with a worker killed at every point", async (
   const [result] = await runCases([{ file, text: readFileSync(file, "utf8") }], {
     openLab: () => openLab(inject("redisUrl"), pool),
     packs: agentPacks(),
+    policyOf: policyOfCase,
     workers: 1,
     crashEveryPoint: true,
     parallel: 1,

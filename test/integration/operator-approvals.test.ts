@@ -97,21 +97,15 @@ describe("approve", () => {
     expect(again.stderr).toMatch(/^already_decided: .* by ann and is used\n$/);
   });
 
-  test.each(["-a2", "-a01", "", "-a1x"])("of a made-up id (…%s) does nothing", async (end) => {
+  test("of a made-up id does nothing, whether or not there is such a run", async () => {
     const { pawl, runId, state, effects } = await parked();
     const before = await state(runId);
-    const refused = await refusalOf(pawl("approve", `${runId}${end}`, "--by", "eve", "--json"));
-    expect(refused).toMatchObject({ code: "unknown_approval" });
-    expect(await state(runId)).toEqual(before);
-    expect(await effects()).toBe(0);
-  });
-
-  test("of a run that nobody knows or could know is refused alike", async () => {
-    const { pawl } = await openDesk();
-    for (const id of ["no-such-run-a1", "no such run-a1", "a:b-a1", "-a1"]) {
+    for (const id of [`${runId}-a2`, runId, "no-such-run-a1", "no such run-a1", "-a1"]) {
       const refused = await refusalOf(pawl("approve", "--by", "eve", "--json", "--", id));
       expect(refused).toMatchObject({ code: "unknown_approval" });
     }
+    expect(await state(runId)).toEqual(before);
+    expect(await effects()).toBe(0);
   });
 
   test("of arguments that were altered in Redis does nothing", async () => {
@@ -173,9 +167,7 @@ test("reject ends the run as denied, and a later yes is told so", async () => {
 test.each([
   [["approve", "r-a1"]],
   [["approve", "r-a1", "--by", " "]],
-  [["reject", "r-a1", "--by", "ann"]],
   [["reject", "r-a1", "--by", "ann", "--why", ""]],
-  [["approve", "--by", "ann"]],
 ])("%j is no use of the command", async (args) => {
   const { pawl } = await openDesk();
   const ran = await pawl(...args, "--json");

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { runningMs } from "../../src/core/budget.ts";
 import { forkRun } from "../../src/step/fork-run.ts";
+import { storeOn } from "../support/backbone.ts";
 import { createGate } from "../support/gate.ts";
 import {
   ADD_NOTE,
@@ -38,6 +39,8 @@ async function refunded() {
   await desk.ended(runId);
   return { desk, runId };
 }
+
+const copyOutside = () => Promise.resolve();
 
 describe("a fork", () => {
   test("decides anew from its step, asks its own approval and leaves the old run", async () => {
@@ -129,7 +132,6 @@ describe("a fork", () => {
     await desk.ended(runId);
     const dayMs = 86_400_000;
     const later = Date.now() + 30 * dayMs;
-    const copyOutside = () => Promise.resolve();
     const at = async (step: number, id: string) => {
       const deps = { store: desk.store, copyOutside, now: () => later, newId: () => id };
       const forked = await forkRun(deps, runId, step);
@@ -147,7 +149,18 @@ describe("a fork", () => {
     expect(waiting?.facts).toEqual(old.facts);
   });
 
-  test("before a question asks it again; after it, waits for the reply", async () => {
+  test.each(["composed", "apart"] as const)("brings the job of its step, %s", async (how) => {
+    const { desk, runId } = await refunded();
+    const store = storeOn(desk, how);
+    // Only workers that know its outside could step it: this job stays.
+    const deps = { store, copyOutside, now: Date.now, newId: () => "forked" };
+    expect(await forkRun(deps, runId, 2)).toMatchObject({ kind: "forked", runId: "forked" });
+    expect(await store.read("forked")).toMatchObject({ step: 2, rev: expect.any(Number) });
+    expect(await desk.queue.presence("forked", 1)).toBe("absent");
+    expect(await desk.queue.presence("forked", 2)).not.toBe("absent");
+  });
+
+  test("after a question waits for the reply", async () => {
     const desk = await openDesk();
     await desk.hire();
     const runId = await desk.begin(caseOf([ASK_CUSTOMER, ANSWER]));
@@ -212,7 +225,6 @@ describe("a fork is refused", () => {
     [["fork", "no-such-run", "--from", "1"], 1, "PAWL_RUN_NOT_FOUND"],
     [["fork", "no-such-run"], 2, "PAWL_USAGE"],
     [["fork", "no-such-run", "--from", "0"], 2, "PAWL_USAGE"],
-    [["fork", "no-such-run", "--from", "two"], 2, "PAWL_USAGE"],
   ])("%j exits %i with %s", async (args, code, error) => {
     const desk = await openDesk();
     const ran = await desk.pawl(...args, "--json");

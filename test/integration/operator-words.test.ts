@@ -62,9 +62,7 @@ test.each([
   [["reply", "no-such-run", "hello"], 1, "PAWL_RUN_NOT_FOUND"],
   [["reply", "no such run", "hello"], 1, "PAWL_RUN_NOT_FOUND"],
   [["cancel", "no-such-run", "--why", "x"], 1, "PAWL_RUN_NOT_FOUND"],
-  [["reply", "no-such-run"], 2, "PAWL_USAGE"],
   [["reply", "no-such-run", " "], 2, "PAWL_USAGE"],
-  [["cancel", "no-such-run"], 2, "PAWL_USAGE"],
   [["cancel", "no-such-run", "--why", ""], 2, "PAWL_USAGE"],
 ])("%j exits %i with %s", async (args, code, error) => {
   const { pawl } = await openDesk();
