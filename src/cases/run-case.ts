@@ -74,7 +74,10 @@ export interface CaseRun {
 export interface CaseRunOptions {
   readonly packs: ReadonlyMap<string, AgentPack>;
   readonly workers: number;
-  /** Compiles the policy text of a case: a text that cannot be read is found before the run is made. */
+  /**
+   * Compiles the policy text of a case: a text that cannot be read is found before the run is
+   * made.
+   */
   readonly policyOf: (file: Case, agent: AgentPack) => Promise<unknown>;
   /** Kills the worker the first time it comes here. */
   readonly crash?: { readonly step: number; readonly point: CrashPointName };

@@ -7,7 +7,7 @@ import { TERMINAL_KINDS } from "../core/agent-spec.ts";
 import type { Cedar, CedarFault, PolicyJson } from "./cedar-engine.ts";
 import { namesAt, type Node, type Reads } from "./cedar-reads.ts";
 import { contextType, schemaOf, withAll, type CedarTool } from "./cedar-schema.ts";
-import { fieldsOf, isOpen, type RecordType } from "./cedar-types.ts";
+import { fieldsOf, isOpen, type RecordType } from "./cedar-json-schema.ts";
 import { faultIn, invalid, type CedarRule } from "./cedar-text.ts";
 
 export interface PolicyText {
@@ -68,18 +68,20 @@ function checkNames(
       .map(tellSection),
     ...namesAt(reads, "facts")
       .filter((name) => !facts.includes(name))
-      .map(tell("gives the fact")),
+      .map((name) => tellFact(name, facts)),
     ...namesAt(reads, "args")
       .filter((name) => !hasOpen && !args.has(name))
-      .map(tell("takes the argument")),
+      .map((name) => ({ name, what: `no tool takes the argument ${name}` })),
   ];
   const [first] = unknown;
   if (first === undefined) return warnings;
   throw invalid(first.what, text, Math.max(text.indexOf(first.name), 0));
 }
 
-function tell(does: string) {
-  return (name: string) => ({ name, what: `no tool ${does} ${name}` });
+function tellFact(name: string, facts: readonly string[]) {
+  const whole = facts.find((fact) => fact.startsWith(`${name}.`));
+  const hint = whole === undefined ? "" : `; did you mean context.facts["${whole}"]`;
+  return { name, what: `no tool gives the fact ${name}${hint}` };
 }
 
 function tellSection(name: string) {

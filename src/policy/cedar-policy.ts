@@ -3,7 +3,7 @@
  * with `@effect("require_approval")` asks for a person instead. The text is parsed and checked
  * against the tools once, when the process starts; whatever goes wrong in a decision is a denial.
  */
-import { messageOf } from "../core/errors.ts";
+import { messageOf, PawlError } from "../core/errors.ts";
 import { checkPolicies } from "./cedar-check.ts";
 import { contextOf } from "./cedar-context.ts";
 import { loadCedar, type Cedar } from "./cedar-engine.ts";
@@ -43,8 +43,18 @@ const EVALUATION_FAILED = "policy_evaluation_failed";
 
 /** Throws PAWL_POLICY_INVALID with the position where the text cannot be used. */
 export async function createCedarPolicy(options: CedarOptions): Promise<CedarPolicy> {
-  const { text } = options;
   const cedar = await loadCedar();
+  try {
+    return build(cedar, options);
+  } catch (error) {
+    if (error instanceof PawlError) throw error;
+    const message = `policy text: the engine cannot read it: ${messageOf(error)}`;
+    throw new PawlError("PAWL_POLICY_INVALID", message, { cause: error });
+  }
+}
+
+function build(cedar: Cedar, options: CedarOptions): CedarPolicy {
+  const { text } = options;
   const rules = readPolicyText(cedar, text);
   const reads = readsOf(rules.map((rule) => rule.json));
   const tools = [...options.tools];

@@ -15,7 +15,7 @@ import {
   recordOf,
   STRING,
   type RecordType,
-} from "./cedar-types.ts";
+} from "./cedar-json-schema.ts";
 
 /** What the adapter must know of a tool; the effects that only an approval runs are tools too. */
 export type CedarTool = Pick<ToolSpec, "name" | "effect" | "input" | "facts">;

@@ -20,8 +20,8 @@ export interface CedarRule {
 
 /** Brackets and ifs within one policy. The engine's stack ends at about 120 brackets. */
 const MAX_DEPTH = 50;
-/** Operators within one policy. Its stack ends at about 3,000 of them in one chain. */
-const MAX_OPERATORS = 1_000;
+/** Operators and dots within one policy. Its stack ends at about 500 of them in one chain. */
+const MAX_OPERATORS = 300;
 /** It reads policies as JSON to a depth of 128, of which the set around them takes some. */
 const MAX_JSON_DEPTH = 118;
 const TOKEN = /"(?:[^"\\]|\\.)*"|\/\/[^\n]*|[([{]|[)\]}]|\bif\b|;|&&|\|\||[-+*.]/gs;
@@ -106,7 +106,7 @@ function checkSize(text: string): void {
     if (token === ";") [depth, operators] = [0, 0];
     else if (token === "if" || /^[([{]$/.test(token)) depth += 1;
     else if (/^[)\]}]$/.test(token)) depth -= 1;
-    else if (/^(&&|\|\||[-+*.])$/.test(token)) operators += 1;
+    if (/^(&&|\|\||[-+*.[])$/.test(token)) operators += 1;
     if (depth > MAX_DEPTH) {
       throw invalid(`more than ${MAX_DEPTH} brackets and ifs in one policy`, text, index);
     }

@@ -62,12 +62,18 @@ describe("numbers and money", () => {
 });
 
 describe("dates and ids", () => {
-  test.each(["2026-03-05", "5 March 2026", "March 5, 2026", "2026-03-05T08:00:00Z"])(
+  test.each(["2026-03-05", "5 March 2026", "March 5, 2026", "2026-03-05T10:00:00Z"])(
     "%s is the day of the fact",
     (day) => {
       expect(withFact("order.eta", "2026-03-05T10:00:00Z")(`Expect it ${day}.`)).toMatchObject(OK);
     },
   );
+
+  test("another time of that day is another value", () => {
+    expect(withFact("order.eta", "2026-03-05T10:00:00Z")("At 2026-03-05T08:00:00Z.")).toEqual(
+      not("2026-03-05T08:00:00Z"),
+    );
+  });
 
   test("another day is not", () => {
     expect(withFact("order.eta", "2026-03-05")("Expect it 6 March 2026.")).toEqual(

@@ -15,7 +15,7 @@ describe("valuesIn", () => {
     ["x2", "x2", null, false],
     ["４９", "４９", null, false],
   ])("%s holds %s", (text, value, number, isMoney) => {
-    expect(valuesIn(text)).toEqual([{ text: value, number, isMoney, date: null }]);
+    expect(valuesIn(text)).toEqual([{ text: value, number, isMoney, date: null, moment: null }]);
   });
 
   test.each([

@@ -1,5 +1,5 @@
 /** What is refused when a process starts, and how texts are named. */
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createCedarPolicy, type CedarTool } from "../../src/policy/cedar-policy.ts";
 
@@ -33,6 +33,9 @@ const create = (text: string, tools = TOOLS) => createCedarPolicy({ text, tools 
 const permitWhen = (condition: string, tool = "create_refund") =>
   `permit(principal, action, resource == Tool::"${tool}") when { ${condition} };`;
 
+/** The engine is compiled once a process; on a busy machine that is no test's time. */
+beforeAll(async () => void (await createCedarPolicy({ text: "", tools: [] })));
+
 describe("a text that cannot be used is refused with its position", () => {
   test.each([
     ["that ends too soon", "permit(principal, action", "1:25", "unexpected end of input"],
@@ -61,6 +64,11 @@ describe("a text that cannot be used is refused with its position", () => {
     ["an argument tested only", "context.args has amont", "takes the argument amont"],
     ["a field of an argument", 'context.args.address.city == "x"', "attribute `args.address.city`"],
     ["a fact of no tool", 'context.facts["order.statu"] == "x"', "gives the fact order.statu"],
+    [
+      "a fact by its halves",
+      'context.facts.get_order.status == "x"',
+      'did you mean context.facts["get_order.status"]',
+    ],
     ["a section that is none", "context.spend.steps > 1", "context has no spend"],
     ["a field that is none", "context.spent.money > 1", "attribute `spent.money`"],
     ["an attribute of the tool", "resource.efect", "did you mean `effect`"],

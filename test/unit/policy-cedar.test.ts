@@ -1,6 +1,10 @@
 /** How a policy text decides, and what cannot talk it into anything. */
-import { describe, expect, test } from "vitest";
-import { createCedarPolicy, type CedarTool } from "../../src/policy/cedar-policy.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import {
+  createCedarPolicy,
+  type CedarPolicy,
+  type CedarTool,
+} from "../../src/policy/cedar-policy.ts";
 import { permit, type PermitRequest } from "../../src/policy/policy.ts";
 
 const object = (properties: CedarTool["input"], required: readonly string[] = []) => ({
@@ -60,10 +64,13 @@ const REQUEST: PermitRequest = {
   effectsOfRun: 0,
 };
 
+const policies = new Map<string, Promise<CedarPolicy>>();
+
 /** Every decision goes by the guard, as in a step. */
 async function ask(changed: Partial<PermitRequest> = {}, text = TEXT) {
-  const policy = await createCedarPolicy({ text, tools: TOOLS });
-  return permit(policy, { ...REQUEST, ...changed });
+  const policy = policies.get(text) ?? createCedarPolicy({ text, tools: TOOLS });
+  policies.set(text, policy);
+  return permit(await policy, { ...REQUEST, ...changed });
 }
 const withArgs = (args: Record<string, unknown>) => ({
   args: { ...REQUEST.args, ...args } as PermitRequest["args"],
@@ -73,6 +80,9 @@ const of = (amountCents: unknown, changed: Partial<PermitRequest> = {}) =>
 
 const FAILED = { answer: "deny", rule: "policy_evaluation_failed" };
 const ASKED = { answer: "require_approval", rule: "big", reason: "more than 50.00" };
+
+/** The engine is compiled once a process; on a busy machine that is no test's time. */
+beforeAll(async () => void (await createCedarPolicy({ text: "", tools: [] })));
 
 describe("a decision", () => {
   test("names the rule that made it", async () => {

@@ -115,7 +115,7 @@ describe("rules", () => {
   });
 
   test("a rule is asked once a call", async () => {
-    const when = vi.fn(() => true);
+    const when = vi.fn<Rule["when"]>(() => true);
     await decide([{ ...ALLOW, when }]);
     expect(when).toHaveBeenCalledTimes(1);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { allowDeclared, permit, type PermitRequest, type Policy } from "../../src/policy/policy.ts";
-import { withShadow, type PolicyDifference } from "../../src/policy/shadow.ts";
+import { withShadow, type OnDifference, type PolicyDifference } from "../../src/policy/shadow.ts";
 
 const REQUEST: PermitRequest = {
   runId: "run-1",
@@ -20,7 +20,7 @@ const saying = (answer: unknown): Policy => ({ decide: () => answer });
 function listen() {
   let hear: (difference: PolicyDifference) => void = () => undefined;
   const told = new Promise<PolicyDifference>((resolve) => (hear = resolve));
-  const onDifference = vi.fn((difference: PolicyDifference) => hear(difference));
+  const onDifference = vi.fn<OnDifference>((difference) => hear(difference));
   return { told, onDifference };
 }
 
@@ -47,7 +47,7 @@ describe("a shadow", () => {
 
   test("with the same answer under another rule is no difference", async () => {
     const last = listen();
-    const same = vi.fn();
+    const same = vi.fn<OnDifference>();
     await permit(withShadow(saying(ALLOW), saying({ ...ALLOW, rule: "b" }), same), REQUEST);
     // Later calls are told later: when this one is, the one above would have been.
     await permit(withShadow(saying(ALLOW), saying(DENY), last.onDifference), REQUEST);
@@ -103,7 +103,7 @@ describe("a shadow", () => {
   ])("whose listener %s changes nothing", async (_name, fail) => {
     const { told, onDifference } = listen();
     const policy = withShadow(saying(ALLOW), saying(DENY), (difference) => {
-      onDifference(difference);
+      void onDifference(difference);
       return fail();
     });
     expect(await permit(policy, REQUEST)).toEqual(ALLOW);
