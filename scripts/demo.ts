@@ -1,5 +1,5 @@
 /**
- * `npm run demo`: the delivery scenarios through two real worker processes on a private Redis with
+ * `npm run demo`: the delivery and refund scenarios through two real worker processes on a private Redis with
  * AOF. One worker is killed with SIGKILL in the middle of a run; every run must end as its
  * scenario says. `-- --json` prints one JSON line a run and nothing else. Exit 0 only if all ended
  * as they should.
@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../src/app/clock.ts";
 import { childEnv } from "../src/app/config.ts";
-import { followRun } from "../src/app/follow.ts";
+import { followScenario } from "../src/app/follow-scenario.ts";
 import { startPrivateRedis } from "../src/app/private-redis.ts";
 import { readScenario, scenarioNames, startScenario } from "../src/app/scenarios.ts";
 import { agentPacks, connectBackbone, worldBooks, type Backbone } from "../src/app/wire.ts";
@@ -22,7 +22,7 @@ import type { Json } from "../src/core/json.ts";
 import { replay } from "../src/core/reduce.ts";
 import { viewOf } from "../src/core/run-view.ts";
 
-const AGENT = "delivery";
+const AGENTS = ["delivery", "refund"];
 const PREFIX = "{pawl-demo}";
 /** The run in whose third step the worker is killed: its carrier takes 400 ms to answer. */
 const VICTIM = "contradicting-data";
@@ -79,12 +79,18 @@ async function main(): Promise<number> {
   try {
     workers.add(await startWorker("worker 1", redis.url, onLine));
     workers.add(await startWorker("worker 2", redis.url, onLine));
-    for (const scenario of scenarioNames(AGENT)) {
-      const file = readScenario(AGENT, scenario);
-      runs.set(await startScenario(backbone, file, agentPacks()), scenario);
+    const files = new Map<string, Case>();
+    for (const agent of AGENTS) {
+      for (const scenario of scenarioNames(agent)) {
+        const file = readScenario(agent, scenario);
+        files.set(scenario, file);
+        runs.set(await startScenario(backbone, file, agentPacks()), scenario);
+      }
     }
-    const ended: Ended[] = [];
-    for (const [runId, scenario] of runs) ended.push(await follow(backbone, runId, scenario));
+    const followed = [...runs].map(async ([runId, scenario]) => {
+      return follow(backbone, { runId, scenario, file: files.get(scenario) as Case });
+    });
+    const ended = await Promise.all(followed);
     await replacing;
     return report(ended, killed);
   } finally {
@@ -126,6 +132,9 @@ async function holderOf(
   workers: ReadonlySet<Worker>,
 ): Promise<Worker> {
   for (let look = 0; look < MOST_LOOKS; look += 1) {
+    const run = await backbone.store.read(runId);
+    // Its decision is on disk and its carrier has not answered yet: the middle of the step.
+    if (run?.journal.some((line) => line.includes('"type":"decided"')) !== true) continue;
     const id = await backbone.queue.holder(runId, VICTIM_STEP + 1);
     const worker = [...workers].find((w) => w.id === id);
     if (worker !== undefined) return worker;
@@ -153,10 +162,15 @@ function stepLine(worker: string, scenario: string, line: Line): string {
   return `  ${worker}  ${scenario.padEnd(20)} step ${String(line["step"])}  ${what} ${status}`;
 }
 
-async function follow(backbone: Backbone, runId: string, scenario: string): Promise<Ended> {
-  const file = readScenario(AGENT, scenario);
+async function follow(
+  backbone: Backbone,
+  { runId, scenario, file }: { runId: string; scenario: string; file: Case },
+): Promise<Ended> {
   const late = AbortSignal.timeout(DEADLINE_MS);
-  const { events, state, parked } = await followRun(backbone.store, runId, () => undefined, late);
+  const onPerson = (text: string): void =>
+    tell(paint("cyan", `  person    ${scenario.padEnd(20)} ${text}`));
+  const followed = { runId, file, onEvents: () => undefined, onPerson };
+  const { events, state, parked } = await followScenario(backbone, followed, late);
   const world = await worldBooks(backbone).totals(runId);
   // A killed step may read again and ask the model again; what came of the run may not differ.
   const {

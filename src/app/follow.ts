@@ -21,7 +21,7 @@ const POLL_MS = 25;
 export async function followRun(
   store: RunStore,
   runId: string,
-  onEvents: (fresh: readonly Event[], all: readonly Event[]) => void,
+  onEvents: (all: readonly Event[]) => void,
   signal: AbortSignal,
 ): Promise<Followed> {
   const events: Event[] = [];
@@ -31,7 +31,7 @@ export async function followRun(
     const lines = await store.events(runId, events.length);
     const fresh = lines.map((line, i) => parseEvent(line, events.length + i));
     events.push(...fresh);
-    if (fresh.length > 0) onEvents(fresh, events);
+    if (fresh.length > 0) onEvents(events);
     const state = parseRunState(run.json);
     const isOver = run.parked || isTerminal(state.status) || state.status === "waiting";
     // The snapshot was read before the lines, so they hold all of it.

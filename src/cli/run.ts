@@ -2,12 +2,14 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { readConfig } from "../app/config.ts";
-import { followRun } from "../app/follow.ts";
+import { followScenario } from "../app/follow-scenario.ts";
 import { useRedis } from "../app/local-redis.ts";
 import { readScenario, scenarioNames, startScenario } from "../app/scenarios.ts";
 import { startStepProcess, type StepProcess } from "../app/step-process.ts";
 import { agentPacks } from "../app/wire.ts";
+import type { Case } from "../cases/case.ts";
 import { PawlError } from "../core/errors.ts";
+import type { Event } from "../core/event.ts";
 import { protocolOf } from "../core/protocol.ts";
 import { viewOf } from "../core/run-view.ts";
 import { parseTicket } from "../ingest/accept-ticket.ts";
@@ -58,7 +60,7 @@ async function run(flags: RunFlags): Promise<number> {
       logger: createLogger(config.PAWL_LOG_LEVEL ?? "silent", process.stderr),
     });
     const runId = await startScenario(service.backbone, file, packs);
-    return await follow(service, runId, flags.json === true);
+    return await follow(service, { runId, file }, flags.json === true);
   } finally {
     await service?.stop();
     await redis.stop();
@@ -84,29 +86,33 @@ async function refuseTicket(path: string): Promise<never> {
   throw new PawlError("PAWL_PROVIDER_MISSING", message);
 }
 
-async function follow(service: StepProcess, runId: string, asJson: boolean): Promise<number> {
+async function follow(
+  service: StepProcess,
+  { runId, file }: { readonly runId: string; readonly file: Case },
+  asJson: boolean,
+): Promise<number> {
   const stop = new AbortController();
   process.once("SIGINT", () => stop.abort());
   process.once("SIGTERM", () => stop.abort());
   if (!asJson) print(`run ${runId}`);
   let printed = 0;
-  const { events, state, parked } = await followRun(
-    service.backbone.store,
-    runId,
-    (_fresh, all) => {
-      if (asJson) return;
-      // The journal grows by whole steps, so every row that is there is complete.
-      for (const row of protocolOf(all).slice(printed)) {
-        printStep(row);
-        printed += 1;
-      }
-    },
+  const tell = (all: readonly Event[]): void => {
+    // The journal grows by whole steps, so every row that is there is complete.
+    for (const row of asJson ? [] : protocolOf(all).slice(printed)) {
+      printStep(row);
+      printed += 1;
+    }
+  };
+  const { events, state, parked } = await followScenario(
+    service.backbone,
+    { runId, file, onEvents: tell, onPerson: (text) => (asJson ? undefined : print(`· ${text}`)) },
     stop.signal,
   );
   const view = viewOf(state, events, { parked });
   if (asJson) printJson(view);
   else {
     printOutcome(view);
+    if (state.pending !== null) print(`\nto decide: pawl approve ${state.pending.id} --by NAME`);
     print(`\nmore: pawl show ${runId} · pawl trace ${runId} · pawl replay ${runId}`);
   }
   return view.status === "failed" ? EXIT.failed : EXIT.done;
