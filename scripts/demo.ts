@@ -1,8 +1,8 @@
 /**
- * `npm run demo`: the delivery and refund scenarios through two real worker processes on a private Redis with
- * AOF. One worker is killed with SIGKILL in the middle of a run; every run must end as its
- * scenario says. `-- --json` prints one JSON line a run and nothing else. Exit 0 only if all ended
- * as they should.
+ * `npm run demo`: the delivery and refund scenarios through two real worker processes on a private
+ * Redis with AOF. One worker is killed with SIGKILL in the middle of a run; every run must end as
+ * its scenario says. `-- --json` prints one JSON line a run and nothing else. Exit 0 only if all
+ * ended as they should.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";

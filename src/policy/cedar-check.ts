@@ -6,7 +6,7 @@
 import { TERMINAL_KINDS } from "../core/agent-spec.ts";
 import type { Cedar, CedarFault, PolicyJson } from "./cedar-engine.ts";
 import { namesAt, type Node, type Reads } from "./cedar-reads.ts";
-import { contextType, schemaOf, withAll, type CedarTool } from "./cedar-schema.ts";
+import { contextType, schemaOf, type CedarTool } from "./cedar-schema.ts";
 import { fieldsOf, isOpen, type RecordType } from "./cedar-json-schema.ts";
 import { faultIn, invalid, type CedarRule } from "./cedar-text.ts";
 
@@ -30,12 +30,10 @@ export function checkPolicies(
   for (const tool of tools) {
     const rules = policies.rules.filter(({ json }) => appliesTo(json, tool.name));
     const context = contextType(tool, facts, policies.reads);
-    const strict = faultsOf(cedar, rules, tool, context);
-    const lenient = faultsOf(cedar, rules, tool, withAll(context) as RecordType);
-    const errors = [...lenient, ...strict.filter((found) => !isMaybeMissing(found))];
-    const [error] = errors;
+    const faults = faultsOf(cedar, rules, tool, context);
+    const error = faults.find((found) => !isMaybeMissing(found));
     if (error !== undefined) throw located(cedar, policies.text, error);
-    warnings.push(...strict.filter(isMaybeMissing).map(tellMissing));
+    warnings.push(...faults.map(tellMissing));
   }
   return [...new Set(warnings)];
 }

@@ -115,7 +115,10 @@ function contextPath(node: Node): string[] | null {
 function use(reads: Reads, path: readonly string[], hint: TypeHint | null): void {
   const node = descend(reads, path);
   node.isWhole = true;
-  node.hint ??= hint;
+  // A type says more than a comparison with something that may have none either.
+  if (node.hint === null || (hint !== null && "like" in node.hint && "type" in hint)) {
+    node.hint = hint;
+  }
 }
 
 function test(reads: Reads, has: Node): void {

@@ -56,15 +56,6 @@ export function schemaOf(context: RecordType) {
   return { "": { entityTypes: { Agent: {}, Tool: { shape } }, actions: { call: { appliesTo } } } };
 }
 
-/** The same with nothing optional: the faults that stay when everything is there. */
-export function withAll(type: CedarType): CedarType {
-  if (type.type === "Set") return { type: "Set", element: withAll(type.element) };
-  if (type.type !== "Record") return { type: type.type };
-  return recordOf(
-    Object.entries(type.attributes).map(([name, t]): Attribute => [name, withAll(t)]),
-  );
-}
-
 const TICKET: CedarAttributes = { id: STRING, customerId: optional(STRING) };
 
 /** What has a type before any policy is looked at. */

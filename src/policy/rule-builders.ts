@@ -87,7 +87,7 @@ export function amountAbove({ arg, max, plus, about = [], ...rule }: AmountRule)
     const before = plus === undefined ? 0 : minorUnits(own(request.facts, plus), plus);
     const limit =
       typeof max === "number" ? max : minorUnits(own(request.facts, max.fact), max.fact);
-    return minorUnits(amount + before, "the sum") > limit;
+    return amount + before > limit;
   });
 }
 

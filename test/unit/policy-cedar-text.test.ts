@@ -117,7 +117,10 @@ describe("a text that cannot be used is refused with its position", () => {
     ["steps", `context${'["a"]'.repeat(5_000)}`],
   ])("with too many %s, and the engine lives on", async (_name, condition) => {
     const text = `permit(principal, action, resource) when { ${condition} };`;
-    await expect(create(text)).rejects.toMatchObject({ code: "PAWL_POLICY_INVALID" });
+    await expect(create(text)).rejects.toMatchObject({
+      code: "PAWL_POLICY_INVALID",
+      path: expect.stringMatching(/^1:\d+$/) as string,
+    });
     expect((await create(permitWhen("true"))).ruleIds).toEqual(["policy0"]);
   });
 
@@ -139,6 +142,8 @@ describe("what a text may say", () => {
     'context.ticket.id like "T-*" && context.ticket.attributes.vip && context.ticket.attributes.level >= 3',
     '["a", "b"].contains(context.ticket.attributes.tier)',
     'context.facts["get_order.status"] == context.args.orderId',
+    'context.facts["get_order.status"] == context.args.amountCents',
+    'context.facts["get_order.status"] == context.facts["create_refund.status"] && context.facts["create_refund.status"] > 1',
     "context.spent.steps < 3 && context.spent.tokens < 3 && context.spent.moneyMicroUsd < 3",
     "context.spent has effectsOfRun && context.spent.effectsOfRun < 1",
     'principal == Agent::"refund" && action == Action::"call" && resource is Tool',
@@ -210,6 +215,15 @@ test("what may be missing where a policy reads it is a warning, told once", asyn
   expect(warnings).toEqual([
     'policy0: facts["get_order.status"] may be missing: without `has` the call is then denied',
   ]);
+});
+
+test("what is required or has a default is never missing, what may be null is", async () => {
+  const reading = async (condition: string, tool?: string) =>
+    (await create(permitWhen(condition, tool))).warnings;
+  expect(await reading("context.args.amountCents > 1")).toEqual([]);
+  expect(await reading("context.args.lines > 1", "get_order")).toEqual([]);
+  expect(await reading('context.args.note == "x"')).toHaveLength(1);
+  expect(await reading('context.args.reason == "x"')).toHaveLength(1);
 });
 
 test("a terminal in the text is a warning: no policy is asked about one", async () => {
