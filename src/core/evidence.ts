@@ -59,7 +59,7 @@ export function checkMessage(
   for (const value of valuesIn(own)) {
     if (!isValueSupported(value, sources)) unsupported.push(value.text);
   }
-  unsupported.push(...unsupportedStatuses(own, sources, statusVocabulary(state, agent)));
+  unsupported.push(...unsupportedStatuses(own, sources, statusVocabulary(own, state, agent)));
   if (facts.some((fact) => fact.partial) && claimsNone(own)) {
     unsupported.push("a statement about all of a list that was cut");
   }

@@ -109,7 +109,7 @@ export function valuesIn(text: string): Value[] {
       return " ";
     });
   for (const { 0: token, index } of rest.matchAll(TOKEN)) {
-    if (!/\p{N}/u.test(token)) continue;
+    if (!/\p{N}/u.test(token) && !CODE.test(token)) continue;
     const before = rest.slice(Math.max(0, index - 2), index);
     const after = rest.slice(index + token.length, index + token.length + 8);
     const value = valueOf(token, MONEY_BEFORE.test(before) || MONEY_AFTER.test(after));
@@ -125,6 +125,9 @@ function dateValue(text: string, day: string, month: string, year: string): Valu
   const date = `${year}-${String(index + 1).padStart(2, "0")}-${day.padStart(2, "0")}`;
   return { text, number: null, isMoney: false, date, moment: null };
 }
+
+/** An id without a digit, by its shape: `NP-RIGA-XK`. */
+const CODE = /^[A-Z]{2,}(?:-[A-Z]+)+$/;
 
 /** A sign, not a hyphen: nothing that it could join stands before it. */
 const MINUS_BEFORE = /(?:^|[\s(])[-−][$€£¥]?$/;

@@ -84,16 +84,25 @@ function flat(text: string): string {
  * Status words: every one-word or snake_case text that the run has seen as a status or that the
  * agent's rules name, and the words that no support answer may use lightly.
  */
-export function statusVocabulary(state: RunState, agent: AgentSpec): ReadonlySet<string> {
+export function statusVocabulary(
+  message: string,
+  state: RunState,
+  agent: AgentSpec,
+): ReadonlySet<string> {
   const rules = [...agent.postcondition, ...agent.contradictions.flatMap((rule) => rule.when)];
   const statuses = state.facts.filter((fact) => /status|state$/i.test(fact.key));
   const values: Json[] = [...statuses.map((fact) => fact.value), ...rules.flatMap(valuesOf)];
   const words = values
     .flatMap(leavesOf)
     .filter((leaf): leaf is string => typeof leaf === "string" && STATUS_SHAPE.test(leaf));
-  return new Set([...COMMON_STATUS_WORDS, ...words.map((word) => word.toLowerCase())]);
+  const codes = [...message.matchAll(SNAKE_CASE)]
+    .map(([code]) => code)
+    .filter((code) => !agent.tools.has(code) && !agent.terminals.has(code));
+  return new Set([...COMMON_STATUS_WORDS, ...codes, ...words.map((word) => word.toLowerCase())]);
 }
 
+/** What no person writes but a status: `in_transit`, `awaiting_payment`. */
+const SNAKE_CASE = /\b[a-z]+(?:_[a-z]+)+\b/g;
 const STATUS_SHAPE = /^(?=.{3})[a-z]+(?:[_ -][a-z]+){0,3}$/i;
 const COMMON_STATUS_WORDS = [
   "paid",
@@ -111,5 +120,8 @@ const COMMON_STATUS_WORDS = [
   "rejected",
   "approved",
   "dispatched",
+  "returned",
+  "in_transit",
+  "label_created",
   "damaged",
 ];

@@ -96,11 +96,20 @@ export function defineTool<S extends z.ZodType>(definition: ToolDefinition<S>): 
  * Validation without coercion; the issue names path, kind and what was expected, never the value.
  */
 function parseWith(schema: z.ZodType, args: Json) {
-  const parsed = schema.safeParse(args);
+  const parsed = schema.safeParse(bare(args));
   if (parsed.success) return { ok: true as const, args: parsed.data as JsonObject };
   const issues = parsed.error.issues
     .slice(0, 5)
     .map((issue) => `/${issue.path.join("/")}: ${issue.message}`)
     .join("; ");
   return { ok: false as const, issues };
+}
+
+/** Without prototypes: a schema asks `"constructor" in args`, and every object would say yes. */
+function bare(value: Json): Json {
+  if (Array.isArray(value)) return value.map(bare);
+  if (typeof value !== "object" || value === null) return value;
+  const copy = Object.create(null) as Record<string, Json>;
+  for (const [key, inner] of Object.entries(value)) copy[key] = bare(inner);
+  return copy;
 }
