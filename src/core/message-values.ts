@@ -111,8 +111,8 @@ export function valuesIn(text: string): Value[] {
   for (const { 0: token, index } of rest.matchAll(TOKEN)) {
     if (!/\p{N}/u.test(token) && !CODE.test(token)) continue;
     const before = rest.slice(Math.max(0, index - 2), index);
-    const after = rest.slice(index + token.length, index + token.length + 8);
-    const value = valueOf(token, MONEY_BEFORE.test(before) || MONEY_AFTER.test(after));
+    const after = rest.slice(index + token.length, index + token.length + 10);
+    const value = enlarged(valueOf(token, MONEY_BEFORE.test(before) || MONEY_AFTER.test(after));
     values.push(
       MINUS_BEFORE.test(rest.slice(Math.max(0, index - 3), index)) ? minus(value) : value,
     );
@@ -128,6 +128,14 @@ function dateValue(text: string, day: string, month: string, year: string): Valu
 
 /** An id without a digit, by its shape: `NP-RIGA-XK`. */
 const CODE = /^[A-Z]{2,}(?:-[A-Z]+)+$/;
+
+/** `20 thousand` is not 20. */
+function enlarged(value: Value, after: string): Value {
+  const word = /^\s?(hundred|dozen|thousand|million)/i.exec(after)?.[1]?.toLowerCase();
+  if (word === undefined || value.number === null) return value;
+  const number = value.number * (word === "dozen" ? 12 : (LARGE.get(word) ?? 1));
+  return { ...value, text: `${value.text} ${word}`, number };
+}
 
 /** A sign, not a hyphen: nothing that it could join stands before it. */
 const MINUS_BEFORE = /(?:^|[\s(])[-−][$€£¥]?$/;
