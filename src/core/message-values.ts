@@ -112,7 +112,8 @@ export function valuesIn(text: string): Value[] {
     if (!/\p{N}/u.test(token) && !CODE.test(token)) continue;
     const before = rest.slice(Math.max(0, index - 2), index);
     const after = rest.slice(index + token.length, index + token.length + 10);
-    const value = enlarged(valueOf(token, MONEY_BEFORE.test(before) || MONEY_AFTER.test(after));
+    const isMoney = MONEY_BEFORE.test(before) || MONEY_AFTER.test(after);
+    const value = enlarged(valueOf(token, isMoney), after);
     values.push(
       MINUS_BEFORE.test(rest.slice(Math.max(0, index - 3), index)) ? minus(value) : value,
     );
