@@ -1,7 +1,7 @@
 /**
- * The promise of the project, on real Redis and real worker processes: SIGKILL at each crash point of
- * each step changes nothing that a user can see. Every scenario, and every so many-th case file: all
- * of them take an hour (`pawl case run --crash every-point`).
+ * The promise of the project, on real Redis and real worker processes: SIGKILL at each crash point
+ * of each step changes nothing that a user can see. Every scenario, and every so many-th case
+ * file: all of them take an hour (`pawl case run --crash every-point`).
  */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
