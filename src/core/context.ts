@@ -105,7 +105,14 @@ function terminalTools(agent: AgentSpec): ToolOffer[] {
   return [...agent.terminals].map(([name, kind]) => ({
     name,
     description: TERMINAL_TEXT[kind],
-    input: TERMINAL_INPUTS.get(kind) ?? { type: "object" },
+    input: TERMINAL_INPUTS.get(kind) ?? effectInput(agent, name),
     isTerminal: true,
   }));
+}
+
+/** An approval takes the arguments of the effect that it asks for. */
+function effectInput(agent: AgentSpec, terminal: string): JsonObject {
+  const executes = agent.approvals.get(terminal)?.executes;
+  const tool = executes === undefined ? undefined : agent.effects.get(executes);
+  return tool?.input ?? { type: "object" };
 }
