@@ -95,10 +95,14 @@ async function enrol(
   let released: () => void = () => undefined;
   let worker: LabWorker | null = null;
   const ready = new Promise<string>((resolve, reject) => {
-    child.once("exit", () => reject(new Error("a case worker ended before it was ready")));
+    const onExit = (): void => reject(new Error("a case worker ended before it was ready"));
+    child.once("exit", onExit);
     child.on("message", (message: FromWorker) => {
-      if (message.t === "ready") resolve(message.workerId);
-      else if (message.t === "released") released();
+      if (message.t === "ready") {
+        child.off("exit", onExit);
+        resolve(message.workerId);
+      }
+      if (message.t === "released") released();
       else if (message.t === "job") listener.jobDone();
       else if (message.t === "reached" && worker !== null) listener.reached(worker, message);
     });
@@ -115,14 +119,16 @@ async function enrol(
       child.kill("SIGCONT");
     },
     async release() {
+      const onExit = (): void => released();
       const gone = new Promise<void>((resolve) => {
         released = resolve;
-        child.once("exit", () => resolve());
+        child.once("exit", onExit);
       });
       send({ t: "release" });
       await gone;
+      // Only our own: the pool may be waiting for this very exit.
+      child.off("exit", onExit);
       child.removeAllListeners("message");
-      child.removeAllListeners("exit");
       if (child.exitCode === null && child.signalCode === null) giveBack(child);
     },
   };
