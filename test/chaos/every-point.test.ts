@@ -26,3 +26,9 @@ function isTight(file: string): boolean {
   const hasBudget = typeof limits?.tokens === "number" || typeof limits?.moneyMicroUsd === "number";
   return hasBudget || text.includes('"times"');
 }
+
+test.each(files)("%s ends the same with a worker killed at every point", async (file) => {
+  const [result] = await bench.run([file], { crashEveryPoint: true });
+  expect(result?.failures).toEqual([]);
+  expect(result?.ok).toBe(true);
+});
