@@ -4,7 +4,7 @@
  * the provider's own result. A job of its own, and no counted step.
  */
 import { canonicalJson } from "../core/call-key.ts";
-import { parseEvent } from "../core/event.ts";
+import { parseEvent, type Event } from "../core/event.ts";
 import { renderTemplate } from "../core/evidence.ts";
 import { replay } from "../core/reduce.ts";
 import type { Approval } from "../core/approval.ts";
@@ -43,7 +43,8 @@ async function checkAgain(
   approval: Approval,
   tool: Tool,
 ): Promise<Finished | null> {
-  const told = await journaledApproval(deps, work);
+  const journal = (await deps.store.events(work.state.id)).map(parseEvent);
+  const told = journaledApproval(work, journal);
   if (told === null || canonicalJson(told) !== canonicalJson(approval)) {
     return voided(deps, work, approval, "it is not what the journal says was asked and approved");
   }
@@ -61,7 +62,7 @@ async function checkAgain(
     const detail = `${permission.rule}: ${permission.reason}`;
     return end(deps, work, { stop: stop("denied", "policy_denied", detail) });
   }
-  const changed = await rereadEvidence(deps, work, approval);
+  const changed = await rereadEvidence(deps, work, approval, journal);
   if (changed === null) return null;
   settle(deps, work, approval, { status: "void", why: changed.detail });
   return end(deps, work, { stop: changed });
@@ -71,8 +72,7 @@ async function checkAgain(
  * The approval as the journal tells it, the person's decision included. A snapshot that was changed
  * from outside cannot approve itself: the journal is what happened.
  */
-async function journaledApproval(deps: StepDeps, work: Work): Promise<Approval | null> {
-  const saved = (await deps.store.events(work.state.id)).map(parseEvent);
+function journaledApproval(work: Work, saved: readonly Event[]): Approval | null {
   return replay([...saved, ...work.events]).pending;
 }
 

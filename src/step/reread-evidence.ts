@@ -3,7 +3,7 @@
  * request and the yes. A fact that has changed stops the effect and shows a person both
  * observations.
  */
-import { parseEvent, type EventOf } from "../core/event.ts";
+import type { Event, EventOf } from "../core/event.ts";
 import { jsonEqual, readJson } from "../core/json.ts";
 import { resolvePointer } from "../core/pointer.ts";
 import type { Approval } from "../core/approval.ts";
@@ -19,8 +19,9 @@ export async function rereadEvidence(
   deps: StepDeps,
   work: Work,
   approval: Approval,
+  journal: readonly Event[],
 ): Promise<Stop | null> {
-  const reads = await evidenceReads(deps, work);
+  const reads = evidenceReads(work, journal);
   for (const read of reads) {
     const found = await reread(deps, work, read);
     if (found === null) continue;
@@ -41,10 +42,9 @@ export async function rereadEvidence(
 /**
  * The last read of each entity: a search or an article is no state of the world that can change.
  */
-async function evidenceReads(deps: StepDeps, work: Work): Promise<Called[]> {
-  const lines = await deps.store.events(work.state.id);
+function evidenceReads(work: Work, journal: readonly Event[]): Called[] {
   const reads = new Map<string, Called>();
-  for (const event of lines.map(parseEvent)) {
+  for (const event of journal) {
     if (event.type !== "called" || event.effect !== "read" || event.outcome !== "succeeded")
       continue;
     const tool = work.agent.tools.get(event.tool);
