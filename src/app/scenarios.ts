@@ -44,8 +44,8 @@ export async function startScenario(
 ): Promise<string> {
   const books = worldBooks(backbone);
   const runId = systemClock.newId();
-  const agent = scriptedAgent(file, packs, books);
-  await books.put(runId, JSON.stringify(file));
+  const agent = scriptedAgent({ file, books }, packs);
+  await books.put(runId, { text: JSON.stringify(file), answersAgain: false });
   const deps = { store: backbone.store, now: systemClock.now, newId: () => runId };
   return acceptTicket(deps, { agent, ticket: file.ticket });
 }

@@ -8,7 +8,7 @@ import { refundAgent } from "../agents/refund/agent.ts";
 import { parseCase, type Case } from "../cases/case.ts";
 import { createRedisWorldBooks } from "../cases/redis-world-books.ts";
 import { SCRIPTED, scriptedAgent, scriptedModel } from "../cases/case-mind.ts";
-import type { WorldBooks } from "../cases/world.ts";
+import { createPlaces, type WorldBooks } from "../cases/world.ts";
 import { PawlError } from "../core/errors.ts";
 import { createCedarPolicy } from "../policy/cedar-policy.ts";
 import type { Policy } from "../policy/policy.ts";
@@ -95,15 +95,17 @@ export function scriptedResolver(
 ): StepDeps["resolve"] {
   const books = worldBooks(backbone);
   const minds = new Map<string, Mind>();
+  const places = createPlaces();
   return async (state) => {
     const known = minds.get(state.id);
     if (known !== undefined) return known;
     if (!state.agent.version.endsWith(SCRIPTED)) return null;
-    const text = await books.load(state.id);
-    if (text === null) return null;
-    const file = parseCase(text);
+    const script = await books.load(state.id);
+    if (script === null) return null;
+    const file = parseCase(script.text);
     const { model, source } = scriptedModel(file, books);
-    const agent = scriptedAgent(file, packs, books);
+    const world = script.answersAgain ? { file, books, places } : { file, books };
+    const agent = scriptedAgent(world, packs);
     const policy = await policyOfCase(file, agent);
     const mind = {
       agent: policy === null ? agent : { ...agent, policy },

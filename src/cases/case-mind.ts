@@ -7,13 +7,21 @@ import { z } from "zod";
 import { defineAgent, type AgentPack } from "../agents/agent.ts";
 import type { Price } from "../core/budget.ts";
 import { PawlError } from "../core/errors.ts";
+import { canonicalJson } from "../core/call-key.ts";
 import { isJsonObject, type JsonObject } from "../core/json.ts";
 import { limitsWith } from "../core/run-state.ts";
 import { allowDeclared, type Policy } from "../policy/policy.ts";
 import type { ReplySource, ScriptedModel, ScriptedTurn } from "../providers/turn-script.ts";
 import { defineTool, type Tool, type ToolHandler } from "../tools/tool.ts";
 import type { Case, InlineAgent, InlineTool, ScriptedReply } from "./case.ts";
-import { bookRequest, callWorld, lookUpWorld, type WorldBooks } from "./world.ts";
+import {
+  answerOnce,
+  bookRequest,
+  callWorld,
+  lookUpWorld,
+  type World,
+  type WorldBooks,
+} from "./world.ts";
 
 /**
  * Marks a run whose outside is scripted; SemVer build metadata, so the version itself stays true.
@@ -24,19 +32,14 @@ export const SCRIPTED = "+scripted";
  * Takes a case and the packs of this process; throws with the path where the agent cannot be
  * built.
  */
-export function scriptedAgent(
-  file: Case,
-  packs: ReadonlyMap<string, AgentPack>,
-  books: WorldBooks,
-): AgentPack {
+export function scriptedAgent(world: World, packs: ReadonlyMap<string, AgentPack>): AgentPack {
+  const { file } = world;
   const pack =
-    typeof file.agent === "string"
-      ? namedPack(file, packs, books)
-      : inlinePack(file, file.agent, books);
+    typeof file.agent === "string" ? namedPack(world, packs) : inlinePack(world, file.agent);
   const policy =
     file.policyAnswers === undefined
       ? pack.policy
-      : scriptedPolicy(file.policyAnswers, pack, books);
+      : scriptedPolicy(file.policyAnswers, pack, world);
   return {
     ...pack,
     version: `${pack.version}${SCRIPTED}`,
@@ -45,11 +48,8 @@ export function scriptedAgent(
   };
 }
 
-function namedPack(
-  file: Case,
-  packs: ReadonlyMap<string, AgentPack>,
-  books: WorldBooks,
-): AgentPack {
+function namedPack(world: World, packs: ReadonlyMap<string, AgentPack>): AgentPack {
+  const { file, books } = world;
   const pack = packs.get(file.agent as string);
   if (pack === undefined) {
     const known = [...packs.keys()].join(", ");
@@ -58,8 +58,7 @@ function namedPack(
   }
   const scripted = (tool: Tool): [string, Tool] => {
     if (!Object.hasOwn(file.tools, tool.name)) return [tool.name, tool];
-    const handler: Tool["handler"] = (args, context) =>
-      callWorld({ books, file }, tool, args, context);
+    const handler: Tool["handler"] = (args, context) => callWorld(world, tool, args, context);
     const lookup: Tool["lookup"] =
       tool.lookup === null
         ? null
@@ -73,12 +72,12 @@ function namedPack(
   };
 }
 
-function inlinePack(file: Case, agent: InlineAgent, books: WorldBooks): AgentPack {
+function inlinePack(world: World, agent: InlineAgent): AgentPack {
   return defineAgent({
     name: agent.name,
     version: agent.version ?? "0",
     instructions: agent.instructions,
-    tools: agent.tools.map((tool, i) => inlineTool(file, tool, i, books)),
+    tools: agent.tools.map((tool, i) => inlineTool(world, tool, i)),
     ...optional("terminals", agent.terminals),
     ...optional("approvals", agent.approvals),
     ...optional("contradictions", agent.contradictions),
@@ -87,12 +86,11 @@ function inlinePack(file: Case, agent: InlineAgent, books: WorldBooks): AgentPac
   });
 }
 
-function inlineTool(file: Case, tool: InlineTool, index: number, books: WorldBooks): Tool {
+function inlineTool(world: World, tool: InlineTool, index: number): Tool {
   const spec = { name: tool.name, effect: tool.effect };
-  const handler: ToolHandler<JsonObject> = (args, context) =>
-    callWorld({ books, file }, spec, args, context);
+  const handler: ToolHandler<JsonObject> = (args, context) => callWorld(world, spec, args, context);
   const lookup: Tool["lookup"] = (key, context) =>
-    lookUpWorld(books, tool.name, context.runId, key);
+    lookUpWorld(world.books, tool.name, context.runId, key);
   return {
     ...defineTool({
       ...spec,
@@ -155,11 +153,17 @@ function closed(schema: JsonObject): JsonObject {
 /**
  * Whatever the case says, in order, restarts included; when the answers are used up: the default.
  */
-function scriptedPolicy(answers: readonly unknown[], pack: AgentPack, books: WorldBooks): Policy {
+function scriptedPolicy(answers: readonly unknown[], pack: AgentPack, world: World): Policy {
   const fallback = allowDeclared(pack.tools.keys());
   return {
     async decide(request) {
-      const index = (await books.count(request.runId, "policy")) - 1;
+      const { runId, tool, args, approved } = request;
+      const name = `policy:${tool}:${canonicalJson(args)}:${approved}`;
+      const index = await answerOnce(
+        world,
+        { runId, name },
+        async () => (await world.books.count(runId, "policy")) - 1,
+      );
       if (index >= answers.length) return fallback.decide(request);
       const answer = answers[index];
       if (isJsonObject(answer) && typeof answer["throws"] === "string")

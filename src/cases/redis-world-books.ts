@@ -34,10 +34,20 @@ export function createRedisWorldBooks(redis: Redis, prefix: string): WorldBooks 
       await redis.rpush(notes(runId), `${kind} ${text}`);
       await redis.ltrim(notes(runId), -MOST_NOTES, -1);
     },
-    async put(runId, text) {
-      await redis.hset(books(runId), "case", text);
+    async answerAt(runId, place) {
+      const index = await redis.hget(books(runId), `at:${place}`);
+      return index === null ? null : Number(index);
     },
-    load: (runId) => redis.hget(books(runId), "case"),
+    async setAnswerAt(runId, place, index) {
+      await redis.hset(books(runId), `at:${place}`, index);
+    },
+    async put(runId, { text, answersAgain }) {
+      await redis.hset(books(runId), "case", text, "answersAgain", answersAgain ? 1 : 0);
+    },
+    async load(runId) {
+      const [text, again] = await redis.hmget(books(runId), "case", "answersAgain");
+      return typeof text === "string" ? { text, answersAgain: again === "1" } : null;
+    },
     async totals(runId) {
       const fields = await redis.hgetall(books(runId));
       const noted = await redis.lrange(notes(runId), 0, -1);

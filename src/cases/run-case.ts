@@ -88,10 +88,11 @@ const STUCK_MS = 30_000;
 
 /** Throws PAWL_CASE_* or PAWL_AGENT_* for a case that cannot start or has no answer left. */
 export async function runCase(lab: Lab, file: Case, options: CaseRunOptions): Promise<CaseRun> {
-  const agent = scriptedAgent(file, options.packs, lab.books);
+  const agent = scriptedAgent({ file, books: lab.books }, options.packs);
   await options.policyOf(file, agent);
   const runId = lab.newId();
-  await lab.books.put(runId, JSON.stringify(file));
+  const answersAgain = options.crash !== undefined;
+  await lab.books.put(runId, { text: JSON.stringify(file), answersAgain });
   const keepId = { ...lab, newId: () => runId };
   await acceptTicket(keepId, { agent, ticket: file.ticket });
   const bench = new Bench(lab, file, runId, options);

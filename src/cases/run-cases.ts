@@ -1,13 +1,14 @@
 /**
  * Many cases, and one case at every crash point: the first run shows which points are reached,
  * then it runs once more for each with a SIGKILL there, and nothing that a user can see may
- * differ.
+ * differ (crash-difference.ts).
  */
 import type { AgentPack } from "../agents/agent.ts";
 import { PawlError } from "../core/errors.ts";
-import { jsonEqual, type Json } from "../core/json.ts";
+import type { Json } from "../core/json.ts";
 import { parseCase, type Case } from "./case.ts";
-import { compare, summaryOf, type Failure, type Summary } from "./case-result.ts";
+import { compare, summaryOf, type Failure } from "./case-result.ts";
+import { crashDifference } from "./crash-difference.ts";
 import { runCase, type CaseRun, type CaseRunOptions, type Lab } from "./run-case.ts";
 
 export interface CaseFile {
@@ -92,7 +93,7 @@ async function runParsed(file: string, parsed: Case, options: CasesOptions): Pro
     for (const crash of distinct(run.points)) {
       crashes += 1;
       const again = await inLab(options, parsed, crash);
-      failures.push(...difference(summaryOf(run.seen), summaryOf(again.seen), crash));
+      failures.push(...crashDifference(run.seen, again.seen, crash));
       if (failures.length > 0) break;
     }
   }
@@ -134,18 +135,6 @@ function distinct(points: CaseRun["points"]): CaseRun["points"] {
     const key = `${step} ${point}`;
     return !seen.has(key) && seen.add(key) !== undefined;
   });
-}
-
-function difference(
-  want: Summary,
-  got: Summary,
-  crash: { readonly step: number; readonly point: string },
-): Failure[] {
-  return (Object.keys(want) as (keyof Summary)[]).flatMap((key) =>
-    jsonEqual(want[key] as unknown as Json, got[key] as unknown as Json)
-      ? []
-      : [{ path: `/crash/${crash.step}/${crash.point}/${key}`, want: want[key], got: got[key] }],
-  );
 }
 
 function resultOf(

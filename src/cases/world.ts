@@ -4,6 +4,7 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { ToolSpec } from "../core/agent-spec.ts";
+import { canonicalJson } from "../core/call-key.ts";
 import { jsonEqual, type Json, type JsonObject } from "../core/json.ts";
 import { PawlError } from "../core/errors.ts";
 import { TransientToolError, type EffectLookup, type ToolContext } from "../tools/tool.ts";
@@ -26,9 +27,25 @@ export interface WorldBooks {
   /** Remembers that a handler was entered with this key. */
   readonly sawKey: (runId: string, tool: string, key: string) => Promise<void>;
   readonly note: (runId: string, kind: NoteKind, text: string) => Promise<void>;
-  readonly put: (runId: string, text: string) => Promise<void>;
-  readonly load: (runId: string) => Promise<string | null>;
+  /** Which scripted answer stands at a place of a run; null: none was given there yet. */
+  readonly answerAt: (runId: string, place: string) => Promise<number | null>;
+  readonly setAnswerAt: (runId: string, place: string, index: number) => Promise<void>;
+  /** Keeps the case of a run; see `WorldScript`. */
+  readonly put: (runId: string, script: WorldScript) => Promise<void>;
+  readonly load: (runId: string) => Promise<WorldScript | null>;
   readonly totals: (runId: string) => Promise<WorldTotals>;
+}
+
+/** The case of a run as its outside knows it. */
+export interface WorldScript {
+  /** The case file as JSON text. */
+  readonly text: string;
+  /**
+   * A call that is made again after a crash gets the answer that it got before. A case's own kills
+   * leave this off, since `times` counts over restarts; runs that are compared with an
+   * uninterrupted one need it: what is compared is what the crash changed, not a script used up.
+   */
+  readonly answersAgain: boolean;
 }
 
 export type NoteKind = "aborted" | "fault" | "request";
@@ -48,16 +65,46 @@ export interface WorldTotals {
 export interface World {
   readonly books: WorldBooks;
   readonly file: Case;
+  /** Absent: every call is answered anew. */
+  readonly places?: Places;
+}
+
+/** Names the same place for a call that is made again after a crash, as its process counts. */
+export type Places = (runId: string, call: string) => string;
+
+/** A new process counts from the start, and so comes by the places of the one before. */
+export function createPlaces(): Places {
+  const calls = new Map<string, number>();
+  return (runId, call) => {
+    const n = (calls.get(`${runId} ${call}`) ?? 0) + 1;
+    calls.set(`${runId} ${call}`, n);
+    return `${call}:${n}`;
+  };
+}
+
+/** The index of a scripted answer: the one given at this place before, or a choice that is kept. */
+export async function answerOnce(
+  { books, places }: Pick<World, "books" | "places">,
+  call: { readonly runId: string; readonly name: string },
+  choose: () => Promise<number>,
+): Promise<number> {
+  const place = places?.(call.runId, call.name);
+  const earlier = place === undefined ? null : await books.answerAt(call.runId, place);
+  if (earlier !== null) return earlier;
+  const index = await choose();
+  if (place !== undefined) await books.setAnswerAt(call.runId, place, index);
+  return index;
 }
 
 /** Answers a handler's call as the case says; books the effect of a write when it is entered. */
 export async function callWorld(
-  { books, file }: World,
+  world: World,
   tool: Pick<ToolSpec, "name" | "effect">,
   args: JsonObject,
   context: ToolContext,
 ): Promise<unknown> {
-  const { runId, idempotencyKey: key, signal } = context;
+  const { books, file } = world;
+  const { runId, step, idempotencyKey: key, signal } = context;
   await books.count(runId, `handler:${tool.name}`);
   if (key !== null) await books.sawKey(runId, tool.name, key);
   const onAbort = (): void => void books.note(runId, "aborted", tool.name).catch(() => undefined);
@@ -66,7 +113,11 @@ export async function callWorld(
     // A key that the outside has seen before gets the answer it got before, as real services do.
     const earlier = key === null ? undefined : await books.booked(runId, tool.name, key);
     if (earlier !== undefined) return earlier;
-    const answer = await chooseAnswer({ books, file }, tool.name, args, runId);
+    const name = `${step}:${tool.name}:${canonicalJson(args)}`;
+    const index = await answerOnce(world, { runId, name }, () =>
+      chooseAnswer(world, tool.name, args, runId),
+    );
+    const answer = file.tools[tool.name]?.[index] as ScriptedAnswer;
     const happens =
       tool.effect === "write" && answer.result !== undefined && answer.effect !== false;
     if (happens && key !== null) await books.book(runId, tool.name, key, answer.result as Json);
@@ -93,12 +144,12 @@ async function chooseAnswer(
   tool: string,
   args: JsonObject,
   runId: string,
-): Promise<ScriptedAnswer> {
+): Promise<number> {
   const answers = Object.hasOwn(file.tools, tool) ? (file.tools[tool] ?? []) : [];
   for (const [i, answer] of answers.entries()) {
     if (!fits(answer.when ?? {}, args)) continue;
-    if (answer.times === undefined) return answer;
-    if ((await books.count(runId, `used:${tool}:${i}`)) <= answer.times) return answer;
+    if (answer.times === undefined) return i;
+    if ((await books.count(runId, `used:${tool}:${i}`)) <= answer.times) return i;
   }
   const text = `/tools/${tool}: no answer is left for this call`;
   await books.note(runId, "fault", text);
