@@ -15,11 +15,14 @@ import type { Policy } from "../policy/policy.ts";
 import { createScriptedProvider } from "../providers/scripted-provider.ts";
 import { createBullmqStepQueue, type BullmqStepQueue } from "../queue/bullmq-step-queue.ts";
 import { createBullmqStepWorker } from "../queue/bullmq-step-worker.ts";
+import { createRedisInterrupts } from "../queue/redis-interrupts.ts";
 import type { LockTimes, StepWorker } from "../queue/step-queue.ts";
 import { runStep } from "../step/step.ts";
 import type { Mind, StepDeps } from "../step/work.ts";
 import { redisKeys, type RedisKeys } from "../store/redis-keys.ts";
 import { createRedisRunStore } from "../store/redis-run-store.ts";
+import type { EffectLedger } from "../store/effect-ledger.ts";
+import { createRedisEffectLedger } from "../store/redis-effect-ledger.ts";
 import type { RunStore } from "../store/run-store.ts";
 import type { Clock } from "./clock.ts";
 
@@ -28,6 +31,7 @@ export interface Backbone {
   readonly keys: RedisKeys;
   readonly queue: BullmqStepQueue;
   readonly store: RunStore;
+  readonly ledger: EffectLedger;
   readonly close: () => Promise<void>;
 }
 
@@ -73,6 +77,7 @@ export async function connectBackbone(
     keys,
     queue,
     store,
+    ledger: createRedisEffectLedger({ redis, keys, now: clock.now }),
     async close() {
       await queue.close();
       redis.disconnect();
@@ -142,17 +147,22 @@ export interface WorkerOptions {
 export function startWorker(
   backbone: Backbone,
   clock: Clock,
-  step: Omit<StepDeps, "store" | "addJob" | "addTimer" | "now"> & { readonly jobDone?: () => void },
+  step: Omit<StepDeps, "store" | "ledger" | "addJob" | "addTimer" | "now"> & {
+    readonly jobDone?: () => void;
+  },
   options: WorkerOptions,
 ): StepWorker {
+  const interrupts = createRedisInterrupts(backbone.redis.duplicate(), backbone.keys.interrupts);
   const deps: StepDeps = {
     ...step,
     store: backbone.store,
     addJob: backbone.queue.add,
+    ledger: backbone.ledger,
+    interrupts,
     addTimer: backbone.queue.addTimer,
     now: clock.now,
   };
-  return createBullmqStepWorker({
+  const worker = createBullmqStepWorker({
     redis: backbone.redis,
     prefix: backbone.keys.prefix,
     concurrency: options.concurrency,
@@ -170,4 +180,14 @@ export function startWorker(
     },
     onError: (error) => step.log.fault({ runId: "-", step: 0 }, error),
   });
+  return {
+    id: worker.id,
+    async ready() {
+      await Promise.all([worker.ready(), interrupts.ready()]);
+    },
+    async close(graceMs) {
+      await worker.close(graceMs);
+      interrupts.close();
+    },
+  };
 }

@@ -2,7 +2,7 @@
  * What a run with a crash may not show otherwise than the uninterrupted one, and the one way in
  * which it rightly ends elsewhere: the crash itself cost something, and the budget holds.
  */
-import { jsonEqual, type Json } from "../core/json.ts";
+import { jsonEqual } from "../core/json.ts";
 import { summaryOf, type Failure, type Seen, type Summary } from "./case-result.ts";
 import type { CrashPointName } from "./happenings.ts";
 

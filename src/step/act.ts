@@ -3,7 +3,8 @@
  * under a key that is the same after a crash, so its outcome can be asked for instead of being
  * guessed.
  */
-import { idempotencyKey, digest } from "../core/call-key.ts";
+import type { Permission } from "../core/approval.ts";
+import { canonicalJson, idempotencyKey, digest } from "../core/call-key.ts";
 import type { PreparedCall } from "../core/check.ts";
 import { msLeft, timeExceeded } from "../core/budget.ts";
 import { messageOf } from "../core/errors.ts";
@@ -13,8 +14,10 @@ import { verify } from "../core/verify.ts";
 import { readResult, runCall, type CallResult } from "../tools/run-call.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import { journal } from "./ask-model.ts";
+import { askPolicy } from "./ask-policy.ts";
 import { end, finish, type Finished } from "./finish.ts";
-import { record, type StepDeps, type Work } from "./work.ts";
+import { followInterrupt, observeCancel } from "./interrupt.ts";
+import { record, take, type StepDeps, type Work } from "./work.ts";
 
 /**
  * Results up to this many characters of JSON stand in the journal; longer ones under their own
@@ -36,11 +39,11 @@ export interface Action {
 
 export async function act(deps: StepDeps, work: Work, call: PreparedCall): Promise<Finished> {
   const tool = work.agent.tools.get(call.tool.name) as Tool;
-  const action = await intend(deps, work, call, tool);
+  const action = await intend(deps, work, call, { tool, permission: work.state.turn?.permission });
   if (action === "conflict") return "conflict";
   await deps.reach?.("before_act", work.job);
   const result = await perform(deps, work, action);
-  if (result === "late") return finishLate(deps, work, action);
+  if (result === "late" || result === "cancelled") return finishCut(deps, work, action, result);
   await deps.reach?.("after_act", work.job);
   await recordResult(deps, work, action, result);
   return result.outcome === "succeeded"
@@ -53,40 +56,80 @@ export async function intend(
   deps: StepDeps,
   work: Work,
   call: Action["call"],
-  tool: Tool,
+  permitted: { readonly tool: Tool; readonly permission: Permission | null | undefined },
 ): Promise<Action | "conflict"> {
+  const { tool } = permitted;
   const wasIntended = work.state.calls.some((c) => c.id === call.id && c.outcome === "intended");
   const effectKey = tool.effect === "write" ? idempotencyKey(work.state.id, call.key) : null;
-  if (effectKey !== null && !wasIntended) {
-    const { id: callId, key, args } = call;
-    const intent = { callId, tool: tool.name, key, args, idempotencyKey: effectKey };
-    record(work, deps.now(), { type: "intended", ...intent });
-    if ((await journal(deps, work)) === "conflict") return "conflict";
-  }
-  return { call, tool, effectKey, wasIntended, startedAt: deps.now() };
+  const action = { call, tool, effectKey, wasIntended, startedAt: deps.now() };
+  if (effectKey === null || wasIntended) return action;
+  const { id: callId, key, args } = call;
+  const { ticket, step } = work.state;
+  const event = {
+    type: "intended" as const,
+    at: action.startedAt,
+    step,
+    callId,
+    tool: tool.name,
+    key,
+    args,
+    idempotencyKey: effectKey,
+  };
+  const fresh = [...work.events.slice(work.journaled), event];
+  const written = await deps.store.intend(work.fence, fresh, {
+    event,
+    customerId: ticket.customer?.id ?? null,
+    ticketId: ticket.id,
+    argsHash: digest(canonicalJson(args)),
+    customerEffects: permitted.permission?.customerEffects ?? null,
+  });
+  if (written === "customer_changed") return permitAgain(deps, work, call);
+  if (written === "conflict") return "conflict";
+  take(work, event);
+  work.journaled = work.events.length;
+  return { ...action, wasIntended: written === "known" };
+}
+
+/**
+ * Another run did something for the same customer after this permission was given: it is given
+ * anew. An approved effect has no turn and is checked as a whole when it is loaded again.
+ */
+async function permitAgain(deps: StepDeps, work: Work, call: Action["call"]): Promise<"conflict"> {
+  if (work.state.turn === null) return "conflict";
+  const permission = await askPolicy(deps, work, call, false);
+  record(work, deps.now(), { type: "permitted", permission });
+  await journal(deps, work);
+  return "conflict";
 }
 
 export async function perform(
   deps: StepDeps,
   work: Work,
   action: Action,
-): Promise<CallResult | "late"> {
+): Promise<CallResult | "late" | "cancelled"> {
   const { call, tool, wasIntended } = action;
   const left = msLeft(work.state, deps.now());
   const limit = new AbortController();
   const timer = left === null ? null : setTimeout(() => limit.abort(), Math.max(0, left));
-  const context = contextOf(work, action, AbortSignal.any([work.signal, limit.signal]));
+  const cancel = new AbortController();
+  const signals = [work.signal, limit.signal, cancel.signal];
+  const context = contextOf(work, action, AbortSignal.any(signals));
+  let unfollow = (): void => undefined;
   try {
     // The crash came after the intent: the effect may have happened, so its books are asked first.
     const earlier = wasIntended ? await lookUp(tool, context) : null;
     if (earlier !== null && earlier !== "absent") return earlier;
-    const result = await runCall(tool, call.args, context);
+    const running = runCall(tool, call.args, context);
+    unfollow = followInterrupt(work.interrupt, cancel);
+    const result = await running;
     return result.outcome === "unknown" ? await settle(tool, context, result) : result;
   } catch (error) {
     work.signal.throwIfAborted();
+    if (cancel.signal.aborted) return "cancelled";
     if (limit.signal.aborted) return "late";
     throw error;
   } finally {
+    unfollow();
     if (timer !== null) clearTimeout(timer);
   }
 }
@@ -194,12 +237,21 @@ async function finishFailed(
 /** How long the books of an effect are asked after the run's own time is over. */
 const LATE_LOOKUP_MS = 2_000;
 
-/** The time limit struck while the call was out. A write may have happened: its books say so. */
-export async function finishLate(deps: StepDeps, work: Work, action: Action): Promise<Finished> {
+/**
+ * The time limit, or a cancel, came while the call was out. A write may have happened: its books
+ * say so.
+ */
+export async function finishCut(
+  deps: StepDeps,
+  work: Work,
+  action: Action,
+  cause: "late" | "cancelled",
+): Promise<Finished> {
   if (action.effectKey !== null) {
     const context = contextOf(work, action, AbortSignal.timeout(LATE_LOOKUP_MS));
     const seen = await lookUp(action.tool, context).catch(() => null);
-    const message = seen === "absent" ? "the effect did not happen" : "the time limit came first";
+    const first = cause === "late" ? "the time limit" : "a cancel";
+    const message = seen === "absent" ? "the effect did not happen" : `${first} came first`;
     const known: CallResult =
       seen !== null && seen !== "absent"
         ? seen
@@ -208,7 +260,8 @@ export async function finishLate(deps: StepDeps, work: Work, action: Action): Pr
           : { outcome: "unknown", message, runs: 1 };
     await recordResult(deps, work, action, known);
   }
-  return end(deps, work, { stop: timeExceeded(work.state) });
+  const found = cause === "late" ? timeExceeded(work.state) : observeCancel(deps, work);
+  return end(deps, work, { stop: found });
 }
 
 function contextOf(work: Work, action: Action, signal: AbortSignal): ToolContext {

@@ -5,7 +5,7 @@
 import { canonicalJson, digest } from "../core/call-key.ts";
 import { stop } from "../core/stop.ts";
 import type { TerminalRuling } from "../core/terminal.ts";
-import { askPolicy, policyOf, policyVersion } from "./ask-policy.ts";
+import { policyOf, policyVersion } from "./ask-policy.ts";
 import { end, finish, type Finished } from "./finish.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
 
@@ -13,8 +13,8 @@ type Asked = Extract<TerminalRuling, { do: "ask_approval" }>;
 
 export async function askApproval(deps: StepDeps, work: Work, asked: Asked): Promise<Finished> {
   const { call, tool, args, key } = asked;
-  const permission = await askPolicy(deps, work, { id: call.id, tool, args }, false);
-  record(work, deps.now(), { type: "permitted", permission });
+  const permission = work.state.turn?.permission;
+  if (permission?.callId !== call.id) throw new Error("an effect was asked for unpermitted");
   if (permission.answer === "deny") {
     const detail = `${permission.rule}: ${permission.reason}`;
     return end(deps, work, { stop: stop("denied", "policy_denied", detail) });

@@ -1,7 +1,6 @@
 /**
- * Decide: one model call, reserved before it leaves and journaled before anything acts on it. A
- * crash after the journal never pays for it again; a crash before it leaves the reservation as
- * spent.
+ * Decide: one model call, reserved before it leaves. A crash before the decision is on disk leaves
+ * the reservation as spent.
  */
 import { costOf, msLeft, reserve, timeExceeded } from "../core/budget.ts";
 import { buildContext } from "../core/context.ts";
@@ -9,9 +8,10 @@ import type { ReplyCall } from "../core/decision.ts";
 import { stop } from "../core/stop.ts";
 import { ProviderFault, type ModelReply, type ModelRequest } from "../providers/provider.ts";
 import { finishWithStop, type Finished } from "./finish.ts";
+import { observeCancel } from "./interrupt.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
 
-/** "decided": a decision is on disk and in the state's turn. */
+/** "decided": a decision is in the state's turn; judge.ts puts it on disk before it acts on it. */
 export async function askModel(
   deps: StepDeps,
   work: Work,
@@ -38,14 +38,13 @@ export async function askModel(
   const startedAt = deps.now();
   const reply = await requestDecision(deps, work, request);
   if (reply === "late") return finishWithStop(deps, work, timeExceeded(work.state));
+  if (reply === "cancelled") return finishWithStop(deps, work, observeCancel(deps, work));
   if (reply instanceof ProviderFault) {
     const found = stop("blocked", "provider_unavailable", reply.message);
     return finishWithStop(deps, work, found);
   }
   await deps.reach?.("after_decide", work.job);
   recordDecision(deps, work, reply, { inputTokens, startedAt });
-  if ((await journal(deps, work)) === "conflict") return "conflict";
-  await deps.reach?.("after_journal", work.job);
   return "decided";
 }
 
@@ -54,11 +53,12 @@ async function requestDecision(
   deps: StepDeps,
   work: Work,
   request: ModelRequest,
-): Promise<ModelReply | ProviderFault | "late"> {
+): Promise<ModelReply | ProviderFault | "late" | "cancelled"> {
+  if (work.interrupt.signal.aborted) return "cancelled";
   const left = msLeft(work.state, deps.now());
   const limit = new AbortController();
   const timer = left === null ? null : setTimeout(() => limit.abort(), Math.max(0, left));
-  const signal = AbortSignal.any([work.signal, limit.signal]);
+  const signal = AbortSignal.any([work.signal, limit.signal, work.interrupt.signal]);
   try {
     const most = work.state.limits.providerRetries ?? Number.POSITIVE_INFINITY;
     for (let retries = 0; ; retries += 1) {
@@ -66,6 +66,7 @@ async function requestDecision(
         return await work.provider.decide(request, signal);
       } catch (error) {
         work.signal.throwIfAborted();
+        if (work.interrupt.signal.aborted) return "cancelled";
         if (limit.signal.aborted) return "late";
         if (!(error instanceof ProviderFault)) throw error;
         if (error.isFinal || retries >= most) return error;

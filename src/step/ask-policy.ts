@@ -22,6 +22,7 @@ export async function askPolicy(
 ): Promise<Permission> {
   const { id: runId, ticket, facts, spent, calls } = work.state;
   const customerId = ticket.customer?.id ?? null;
+  const customerEffects = await effectsOfCustomer(deps, call, customerId);
   const request = {
     runId,
     agent: work.agent.name,
@@ -35,7 +36,18 @@ export async function askPolicy(
     approved: isApproved,
     spent,
     effectsOfRun: calls.filter((c) => c.effect === "write" && c.outcome === "succeeded").length,
+    ...(customerEffects === null ? {} : { effectsOfCustomer: customerEffects }),
   };
   const answer = await permit(policyOf(deps, work), request);
-  return { callId: call.id, ...answer };
+  return { callId: call.id, ...answer, ...(customerEffects === null ? {} : { customerEffects }) };
+}
+
+/** One round trip, for writes alone. The intent is refused if another run adds an effect meanwhile. */
+async function effectsOfCustomer(
+  deps: StepDeps,
+  call: { readonly tool: Pick<PreparedCall["tool"], "effect"> },
+  customerId: string | null,
+): Promise<number | null> {
+  if (call.tool.effect !== "write" || customerId === null) return null;
+  return deps.ledger.countOf(customerId);
 }

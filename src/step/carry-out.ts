@@ -7,12 +7,12 @@ import { canonicalJson } from "../core/call-key.ts";
 import { parseEvent, type Event } from "../core/event.ts";
 import { renderTemplate } from "../core/evidence.ts";
 import { replay } from "../core/reduce.ts";
-import type { Approval } from "../core/approval.ts";
+import type { Approval, Permission } from "../core/approval.ts";
 import { stop } from "../core/stop.ts";
 import { verify } from "../core/verify.ts";
 import type { CallResult } from "../tools/run-call.ts";
 import type { Tool } from "../tools/tool.ts";
-import { finishLate, intend, perform, recordResult, type Action } from "./act.ts";
+import { finishCut, intend, perform, recordResult, type Action } from "./act.ts";
 import { askPolicy, policyOf, policyVersion } from "./ask-policy.ts";
 import { end, endWith, goOn, type Finished } from "./finish.ts";
 import { rereadEvidence } from "./reread-evidence.ts";
@@ -23,26 +23,24 @@ export async function carryOut(deps: StepDeps, work: Work, approval: Approval): 
   if (tool === undefined) return voided(deps, work, approval, "the agent has no such effect now");
   const call = { id: approval.callId, tool, args: approval.args, key: approval.key };
   const isIntended = work.state.calls.some((c) => c.id === call.id);
-  if (!isIntended) {
-    const refused = await checkAgain(deps, work, approval, tool);
-    if (refused !== null) return refused;
-  }
-  const action = await intend(deps, work, call, tool);
+  const checked = isIntended ? null : await checkAgain(deps, work, approval, tool);
+  if (typeof checked === "string") return checked;
+  const action = await intend(deps, work, call, { tool, permission: checked });
   if (action === "conflict") return "conflict";
   await deps.reach?.("before_act", work.job);
   const result = await perform(deps, work, action);
-  if (result === "late") return finishLate(deps, work, action);
+  if (result === "late" || result === "cancelled") return finishCut(deps, work, action, result);
   await deps.reach?.("after_act", work.job);
   return confirm(deps, work, { action, approval }, result);
 }
 
-/** null: all is as it was when the person said yes. */
+/** The permission, if all is as it was when the person said yes. */
 async function checkAgain(
   deps: StepDeps,
   work: Work,
   approval: Approval,
   tool: Tool,
-): Promise<Finished | null> {
+): Promise<Permission | Finished> {
   const journal = (await deps.store.events(work.state.id)).map(parseEvent);
   const told = journaledApproval(work, journal);
   if (told === null || canonicalJson(told) !== canonicalJson(approval)) {
@@ -63,7 +61,7 @@ async function checkAgain(
     return end(deps, work, { stop: stop("denied", "policy_denied", detail) });
   }
   const changed = await rereadEvidence(deps, work, approval, journal);
-  if (changed === null) return null;
+  if (changed === null) return permission;
   settle(deps, work, approval, { status: "void", why: changed.detail });
   return end(deps, work, { stop: changed });
 }

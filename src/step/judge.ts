@@ -1,23 +1,36 @@
 /**
- * From a journaled decision to the end of its step: check, permit, act, record, verify. A
- * redelivered step comes here again with the same decision and goes on at the first thing that is
- * not on disk.
+ * From a decision to the end of its step: check, permit, journal, act, record, verify. Decision and
+ * permission are on disk before anything acts on them: a crash later neither pays for the one nor
+ * asks for the other again. A redelivered step comes here with both and goes on from there.
  */
+import { setImmediate as turnOfTheLoop } from "node:timers/promises";
+import type { Permission } from "../core/approval.ts";
 import { check, type PreparedCall, type Ruling } from "../core/check.ts";
 import { unreachable } from "../core/errors.ts";
 import type { Turn } from "../core/run-state.ts";
 import { stop } from "../core/stop.ts";
 import { act } from "./act.ts";
 import { askApproval } from "./ask-approval.ts";
+import { journal } from "./ask-model.ts";
 import { askPolicy } from "./ask-policy.ts";
 import { end, endWith, finish, type Finished } from "./finish.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
 
 export async function judge(deps: StepDeps, work: Work, turn: Turn): Promise<Finished> {
   const ruling = check(work.state, turn, work.agent, deps.now());
+  if (ruling.do === "act" || ruling.do === "ask_approval") {
+    if ((await permitOnce(deps, work, ruling)) === "conflict") return "conflict";
+  }
+  const isFresh = work.events.slice(work.journaled).some((event) => event.type === "decided");
+  if ((await journal(deps, work)) === "conflict") return "conflict";
+  if (isFresh) await deps.reach?.("after_journal", work.job);
+  return carryOn(deps, work, ruling);
+}
+
+function carryOn(deps: StepDeps, work: Work, ruling: Ruling): Promise<Finished> {
   switch (ruling.do) {
     case "act":
-      return permitAndAct(deps, work, ruling.call);
+      return actIfAllowed(deps, work, ruling.call);
     case "refuse":
       record(work, deps.now(), {
         type: "refused",
@@ -60,16 +73,37 @@ export async function judge(deps: StepDeps, work: Work, turn: Turn): Promise<Fin
   }
 }
 
-async function permitAndAct(deps: StepDeps, work: Work, call: PreparedCall): Promise<Finished> {
-  if (work.state.turn?.permission?.callId !== call.id) {
-    const permission = await askPolicy(deps, work, call, false);
-    record(work, deps.now(), { type: "permitted", permission });
-  }
-  const { answer, rule, reason } = work.state.turn?.permission ?? {
-    answer: "deny",
-    rule: "",
-    reason: "",
-  };
+type Permitted = Extract<Ruling, { do: "act" | "ask_approval" }>;
+
+/**
+ * Asks the policy once for a call. A policy in this process has answered within one turn of the
+ * event loop, and its answer is written together with the decision; a slower one gets a write of
+ * its own, since a paid decision must not wait for it.
+ */
+async function permitOnce(
+  deps: StepDeps,
+  work: Work,
+  ruling: Permitted,
+): Promise<"permitted" | "conflict"> {
+  if (permissionOf(work, ruling.call.id) !== null) return "permitted";
+  const tool = ruling.do === "act" ? ruling.call.tool : ruling.tool;
+  const { args } = ruling.do === "act" ? ruling.call : ruling;
+  const asking = askPolicy(deps, work, { id: ruling.call.id, tool, args }, false);
+  const first = await Promise.race([asking, turnOfTheLoop(null)]);
+  if (first === null && (await journal(deps, work)) === "conflict") return "conflict";
+  record(work, deps.now(), { type: "permitted", permission: first ?? (await asking) });
+  return "permitted";
+}
+
+function permissionOf(work: Work, callId: string): Permission | null {
+  const permission = work.state.turn?.permission ?? null;
+  return permission?.callId === callId ? permission : null;
+}
+
+async function actIfAllowed(deps: StepDeps, work: Work, call: PreparedCall): Promise<Finished> {
+  const permission = permissionOf(work, call.id);
+  if (permission === null) throw new Error("a call came to act without a permission");
+  const { answer, rule, reason } = permission;
   if (answer === "allow") return act(deps, work, call);
   // Without a way to ask a person, a call that needs one is not made.
   const detail = answer === "deny" ? reason : `needs an approval: ${reason}`;

@@ -13,6 +13,7 @@ import type { Claim } from "../store/run-store.ts";
 import type { StepJob } from "../queue/step-queue.ts";
 import { askModel } from "./ask-model.ts";
 import { carryOut } from "./carry-out.ts";
+import { watchInterrupt } from "./interrupt.ts";
 import { finish, finishWithStop, setTimer, type Finished } from "./finish.ts";
 import { judge } from "./judge.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
@@ -27,16 +28,22 @@ const MOST_RELOADS = 5;
  * only for infrastructure faults, after which the job must be tried again.
  */
 export async function runStep(deps: StepDeps, job: StepJob, signal: AbortSignal): Promise<void> {
-  for (let load = 0; load < MOST_RELOADS; load += 1) {
-    signal.throwIfAborted();
-    const claim = await deps.store.claim(job.runId, job.step);
-    if (claim.kind === "missing" || claim.kind === "ended") return;
-    if (claim.kind === "elsewhere") return goneOn(deps, job, claim.step);
-    const work = await open(deps, job, { ...claim, isReload: load > 0 }, signal);
-    if (work === null) return;
-    await deps.reach?.("after_load", job);
-    const finished = await advance(deps, work);
-    if (finished === "saved") return;
+  const interrupt = watchInterrupt(deps, job.runId);
+  const attempt = { job, signal, interrupt };
+  try {
+    for (let load = 0; load < MOST_RELOADS; load += 1) {
+      signal.throwIfAborted();
+      const claim = await deps.store.claim(job.runId, job.step);
+      if (claim.kind === "missing" || claim.kind === "ended") return;
+      if (claim.kind === "elsewhere") return await goneOn(deps, job, claim.step);
+      const work = await open(deps, attempt, { ...claim, isReload: load > 0 });
+      if (work === null) return;
+      await deps.reach?.("after_load", job);
+      const finished = await advance(deps, work);
+      if (finished === "saved") return;
+    }
+  } finally {
+    interrupt.unwatch();
   }
   throw new PawlError("PAWL_STEP_CONFLICT", `step ${job.step} lost ${MOST_RELOADS} races in a row`);
 }
@@ -61,9 +68,8 @@ async function goneOn(deps: StepDeps, job: StepJob, step: number): Promise<void>
 /** Folds the step's journal and what has arrived since; null: unreadable, and parked untouched. */
 async function open(
   deps: StepDeps,
-  job: StepJob,
+  attempt: Pick<Work, "job" | "signal" | "interrupt">,
   claim: Extract<Claim, { kind: "claimed" }> & { readonly isReload: boolean },
-  signal: AbortSignal,
 ): Promise<Work | null> {
   try {
     const saved = parseRunState(claim.json);
@@ -73,10 +79,9 @@ async function open(
     }
     const events = claim.journal.map(parseEvent);
     const work: Work = {
-      job,
+      ...attempt,
       ...mind,
       fence: claim.fence,
-      signal,
       savedStatus: saved.status,
       heard: claim.inbox.length,
       startedAt: deps.now(),
@@ -91,7 +96,7 @@ async function open(
     return work;
   } catch (error) {
     if (!(error instanceof PawlError) || error.disposition !== "park") throw error;
-    deps.log.fault(job, error);
+    deps.log.fault(attempt.job, error);
     await deps.store.park(claim.fence);
     return null;
   }

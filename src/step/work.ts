@@ -10,7 +10,10 @@ import type { Status } from "../core/stop.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { Provider } from "../providers/provider.ts";
 import type { Fence, RunStore } from "../store/run-store.ts";
+import type { Interrupts } from "../queue/interrupts.ts";
 import type { StepJob } from "../queue/step-queue.ts";
+import type { EffectLedger } from "../store/effect-ledger.ts";
+import type { Interrupt } from "./interrupt.ts";
 
 /**
  * Named places where tests let a worker die, freeze or hear something; see cases/crash-points.ts.
@@ -30,6 +33,9 @@ export interface StepDeps {
   readonly store: RunStore;
   /** Adds the job of a step: only for a job that finds its own step already done. */
   readonly addJob: (runId: string, step: number) => Promise<void>;
+  readonly ledger: Pick<EffectLedger, "countOf">;
+  /** Absent: a cancel is heard at the next step only. */
+  readonly interrupts?: Pick<Interrupts, "watch">;
   /** The job of a step after a delay in ms: the timer of a wait. */
   readonly addTimer: (runId: string, step: number, delayMs: number) => Promise<void>;
   /** The agent and the model of a run; null: this worker cannot work on it, another may. */
@@ -64,6 +70,7 @@ export interface Work {
   readonly fastForward?: boolean;
   readonly fence: Fence;
   readonly signal: AbortSignal;
+  readonly interrupt: Interrupt;
   /** The status under which the store has the run indexed. */
   readonly savedStatus: Status;
   /** Inbox entries taken in. */
@@ -80,7 +87,11 @@ type WithoutBase<T> = T extends Event ? Omit<T, "at" | "step"> : never;
 export type NewEvent = WithoutBase<Event>;
 
 export function record(work: Work, at: number, event: NewEvent): void {
-  const full = { ...event, at, step: work.state.step };
-  work.state = reduce(work.state, full);
-  work.events.push(full);
+  take(work, { ...event, at, step: work.state.step });
+}
+
+/** For an event that had to be on disk first. */
+export function take(work: Work, event: Event): void {
+  work.state = reduce(work.state, event);
+  work.events.push(event);
 }

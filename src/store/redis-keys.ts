@@ -14,6 +14,10 @@ export interface RedisKeys {
   readonly inbox: (runId: string) => string;
   readonly result: (runId: string, callId: string) => string;
   readonly approval: (approvalId: string) => string;
+  readonly effect: (idempotencyKey: string) => string;
+  readonly effectsOf: (customerId: string) => string;
+  /** The channel of interrupts. */
+  readonly interrupts: string;
   readonly all: string;
   readonly live: string;
   readonly byStatus: (status: string) => string;
@@ -40,6 +44,9 @@ export function redisKeys(prefix: string): RedisKeys {
     inbox: (runId) => `${run(runId)}:inbox`,
     result: (runId, callId) => `${run(runId)}:result:${callId}`,
     approval: (approvalId) => `${prefix}:approval:${approvalId}`,
+    effect: (idempotencyKey) => `${prefix}:effect:${idempotencyKey}`,
+    effectsOf: (customerId) => `${prefix}:customer:${customerId}:effects`,
+    interrupts: `${prefix}:interrupts`,
     all: `${prefix}:runs`,
     live: `${prefix}:runs:live`,
     byStatus: (status) => `${prefix}:runs:status:${status}`,

@@ -8,6 +8,7 @@ import type { Event } from "../core/event.ts";
 import type { RunState } from "../core/run-state.ts";
 import { isTerminal } from "../core/stop.ts";
 import type { RedisKeys } from "./redis-keys.ts";
+import { LEDGER_KEPT_MS, settledState, type EffectIntent } from "./effect-ledger.ts";
 import { defineScript } from "./redis-script.ts";
 import type {
   Claim,
@@ -45,6 +46,7 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
   const save = defineScript(redis, "save", composed);
   const claim = defineScript(redis, "claim");
   const journal = defineScript(redis, "journal");
+  const intend = defineScript(redis, "intend");
   const post = defineScript(redis, "post");
   const park = defineScript(redis, "park");
   const decide = defineScript(redis, "decide");
@@ -102,11 +104,25 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
       return written(fence, await journal([keys.run(fence.runId)], [newOp(), fence.rev, lines]));
     },
 
+    async intend(fence, events, intent) {
+      const { idempotencyKey } = intent.event;
+      const target = [keys.run(fence.runId), keys.effect(idempotencyKey)];
+      if (intent.customerId !== null) target.push(keys.effectsOf(intent.customerId));
+      const lines = events.map((event) => `${lineOf(event)}\n`).join("");
+      const known = intent.customerEffects ?? "";
+      const argv = [newOp(), fence.rev, lines, idempotencyKey, now(), LEDGER_KEPT_MS, known];
+      const reply = await intend(target, [...argv, ...rowArgv(fence.runId, intent)]);
+      if (reply === 3) return "customer_changed";
+      const isWritten = written(fence, reply);
+      return reply === 4 ? "known" : isWritten;
+    },
+
     async save(fence: Fence, change: Save): Promise<Written> {
       const { state, events } = change;
       const { runId } = fence;
       const hasEnded = isTerminal(state.status);
       const wantsNext = !hasEnded && state.status !== "waiting";
+      const effect = settledEffect(keys, change);
       const reply = await save(
         [
           keys.run(runId),
@@ -115,6 +131,7 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
           keys.live,
           keys.byStatus(change.previousStatus),
           keys.byStatus(state.status),
+          ...effect.keys,
           ...queueKeys,
         ],
         [
@@ -130,6 +147,7 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
           runId,
           state.createdAt,
           ...approvalArgv(state),
+          ...effect.argv,
           events.length,
           ...events.map(lineOf),
           ...(hasEnded ? [] : await queueArgv(runId, state.step)),
@@ -145,7 +163,9 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
 
     async post(runId, happening): Promise<Posted> {
       const entry = JSON.stringify(happening);
-      const step = await post([keys.run(runId), keys.inbox(runId)], [entry, MOST_INBOX_ENTRIES]);
+      const target = [keys.run(runId), keys.inbox(runId)];
+      const channel = happening.kind === "cancel" ? keys.interrupts : "";
+      const step = await post(target, [entry, MOST_INBOX_ENTRIES, channel, runId]);
       if (step === -1) return "missing";
       if (step === -2) return "full";
       if (step === 0) return "ended";
@@ -204,7 +224,28 @@ function approvalArgv({ pending }: RunState): readonly (string | number)[] {
   return [pending.id, pending.argsHash, pending.expiresAt];
 }
 
-function written(fence: Fence, reply: unknown): Written {
+function rowArgv(runId: string, intent: EffectIntent): (string | number)[] {
+  const { event, customerId, ticketId, argsHash } = intent;
+  const { step, callId, tool } = event;
+  const row = { run: runId, step, call: callId, tool, ticket: ticketId, args_hash: argsHash };
+  const fields = Object.entries(row).flat();
+  return customerId === null ? fields : [...fields, "customer", customerId];
+}
+
+/** A step makes one call: at most one effect is settled by its save. */
+function settledEffect(keys: RedisKeys, { state, events }: Save) {
+  const call = events.findLast((event) => event.type === "called");
+  const key = call?.idempotencyKey;
+  if (call === undefined || key === undefined) {
+    const none = keys.run(state.id);
+    return { keys: [none, none], argv: ["", ""] };
+  }
+  const customerId = state.ticket.customer?.id;
+  const customer = customerId === undefined ? keys.run(state.id) : keys.effectsOf(customerId);
+  return { keys: [keys.effect(key), customer], argv: [settledState(call.outcome), key] };
+}
+
+function written(fence: Fence, reply: unknown): "applied" | "conflict" {
   if (reply === 0) return "conflict";
   fence.rev += 1;
   return "applied";

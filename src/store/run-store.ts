@@ -5,6 +5,7 @@
  */
 import type { Event, Happening } from "../core/event.ts";
 import type { RunState } from "../core/run-state.ts";
+import type { EffectIntent } from "./effect-ledger.ts";
 import type { Status } from "../core/stop.ts";
 
 /** Makes the job of a run's step, in the same atomic write where the queue can lend its script. */
@@ -111,6 +112,16 @@ export interface RunStore {
   readonly claim: (runId: string, step: number) => Promise<Claim>;
   /** Appends to the step's journal: a decision is on disk before anything acts on it. */
   readonly journal: (fence: Fence, events: readonly Event[]) => Promise<Written>;
+  /**
+   * The journal's write for an intent, with its row in the effect ledger. known: the ledger had the
+   * row already, so the effect may have happened. customer_changed: nothing was written.
+   */
+  readonly intend: (
+    fence: Fence,
+    events: readonly Event[],
+    intent: EffectIntent,
+  ) => Promise<Exclude<Written, "inbox_changed"> | "known" | "customer_changed">;
+  /** Settles the ledger's row of an effect that the events tell of. */
   readonly save: (fence: Fence, save: Save) => Promise<Written>;
   /** Adds to the inbox and wakes the run. */
   readonly post: (runId: string, happening: Happening) => Promise<Posted>;

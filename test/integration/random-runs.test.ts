@@ -15,9 +15,10 @@ const RUNS = 200;
 test.each(["composed", "apart"] as const)(
   "whatever happens to a run, its promises hold (jobs %s)",
   async (enqueuing) => {
-    const store = storeOn(await openBackbone(), enqueuing);
+    const backbone = await openBackbone();
+    const outside = { store: storeOn(backbone, enqueuing), ledger: backbone.ledger };
     const promisesHold = fc.asyncProperty(planArbitrary, async (plan) => {
-      const life = await live(plan, store);
+      const life = await live(plan, outside);
       expectLimits(plan, life);
       expectPaidOnce(plan, life);
       expectEffectsOnce(life);

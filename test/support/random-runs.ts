@@ -17,6 +17,7 @@ import { ProviderFault, type ModelReply, type Provider } from "../../src/provide
 import type { StepJob } from "../../src/queue/step-queue.ts";
 import { runStep } from "../../src/step/step.ts";
 import type { StepDeps } from "../../src/step/work.ts";
+import type { Backbone } from "../../src/app/wire.ts";
 import type { RunStore } from "../../src/store/run-store.ts";
 import { TransientToolError } from "../../src/tools/tool.ts";
 import { orderDomain, type Books } from "./order-agent.ts";
@@ -138,7 +139,10 @@ export interface Life {
 }
 
 /** Plays a plan to its end; throws as soon as a promise of the journal is broken. */
-export async function live(plan: Plan, store: RunStore): Promise<Life> {
+export async function live(
+  plan: Plan,
+  { store, ledger }: Pick<Backbone, "store" | "ledger">,
+): Promise<Life> {
   const { agent, books } = orderDomain({ nudges: plan.nudges });
   const watched = watch(store);
   const counters = { reached: 0, jobs: 0 };
@@ -150,6 +154,7 @@ export async function live(plan: Plan, store: RunStore): Promise<Life> {
   const runId = await acceptTicket(accept, { agent, ticket, limits: plan.limits });
   const deps: StepDeps = {
     store: watched,
+    ledger,
     addJob: () => Promise.resolve(),
     addTimer: () => Promise.resolve(),
     resolve: () => Promise.resolve({ agent, provider: providerOf(plan, decidedBy) }),
@@ -221,11 +226,20 @@ function watch(store: RunStore): RunStore {
     },
     async journal(fence, events) {
       const written = await store.journal(fence, events);
-      const run = await store.read(fence.runId);
-      if (run !== null) run.journal.map(parseEvent).reduce(reduce, parseRunState(run.json));
+      await foldsOn(store, fence.runId);
+      return written;
+    },
+    async intend(fence, events, intent) {
+      const written = await store.intend(fence, events, intent);
+      await foldsOn(store, fence.runId);
       return written;
     },
   };
+}
+
+async function foldsOn(store: RunStore, runId: string): Promise<void> {
+  const run = await store.read(runId);
+  if (run !== null) run.journal.map(parseEvent).reduce(reduce, parseRunState(run.json));
 }
 
 function same(what: string, a: RunState, b: RunState): void {
