@@ -252,12 +252,20 @@ class Bench {
     if (this.#file.fastForward !== true || !isTimed) this.#done();
   }
 
+  /** For whoever must find out why: where the run stands, and whether somebody could go on. */
+  async #describe(): Promise<string> {
+    const { state } = await this.read();
+    const job = await this.#lab.queue.presence(this.#runId, state.step);
+    const last = this.points.at(-1);
+    const seen = last === undefined ? "no point" : `${last.point} of step ${last.step}`;
+    return `the run is stuck: ${state.status} at step ${state.step}, its job is ${job}, last seen ${seen}`;
+  }
+
   #touch(): void {
     clearTimeout(this.#watch);
     if (this.#isOver) return;
     this.#watch = setTimeout(() => {
-      void this.read()
-        .then(({ state }) => `the run is stuck: ${state.status} at step ${state.step}`)
+      void this.#describe()
         .catch(() => "the run is stuck and cannot be read")
         .then((text) => this.#done(new Error(text)));
     }, STUCK_MS);

@@ -4,11 +4,11 @@
  * differ (crash-difference.ts).
  */
 import type { AgentPack } from "../agents/agent.ts";
-import { PawlError } from "../core/errors.ts";
+import { messageOf, PawlError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
 import { parseCase, type Case } from "./case.ts";
-import { compare, summaryOf, type Failure } from "./case-result.ts";
-import { crashDifference } from "./crash-difference.ts";
+import { compare, summaryOf, type Failure, type Seen } from "./case-result.ts";
+import { crashDifference, type Crash } from "./crash-difference.ts";
 import { runCase, type CaseRun, type CaseRunOptions, type Lab } from "./run-case.ts";
 
 export interface CaseFile {
@@ -92,12 +92,25 @@ async function runParsed(file: string, parsed: Case, options: CasesOptions): Pro
   if (options.crashEveryPoint && !hasOwnKill && failures.length === 0) {
     for (const crash of distinct(run.points)) {
       crashes += 1;
-      const again = await inLab(options, parsed, crash);
-      failures.push(...crashDifference(run.seen, again.seen, crash));
+      failures.push(...(await crashed(options, parsed, { uninterrupted: run.seen, crash })));
       if (failures.length > 0) break;
     }
   }
   return { ...resultOf(file, parsed, run, failures), crashes };
+}
+
+async function crashed(
+  options: CasesOptions,
+  file: Case,
+  { uninterrupted, crash }: { readonly uninterrupted: Seen; readonly crash: Crash },
+): Promise<Failure[]> {
+  try {
+    const { seen } = await inLab(options, file, crash);
+    return crashDifference(uninterrupted, seen, crash);
+  } catch (error) {
+    const path = `/crash/${crash.step}/${crash.point}`;
+    return [{ path, want: "the same end", got: messageOf(error) }];
+  }
 }
 
 /**

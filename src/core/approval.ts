@@ -7,7 +7,9 @@ export const permissionSchema = z.strictObject({
   answer: z.enum(["allow", "require_approval", "deny"]),
   rule: z.string(),
   reason: z.string(),
-  /** Effects of the customer in all runs that the policy was told of; absent where none were asked. */
+  /**
+   * Effects of the customer in all runs that the policy was told of; absent where none were asked.
+   */
   customerEffects: z.int().min(0).optional(),
 });
 export type Permission = z.infer<typeof permissionSchema>;

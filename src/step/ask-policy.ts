@@ -42,7 +42,9 @@ export async function askPolicy(
   return { callId: call.id, ...answer, ...(customerEffects === null ? {} : { customerEffects }) };
 }
 
-/** One round trip, for writes alone. The intent is refused if another run adds an effect meanwhile. */
+/**
+ * One round trip, for writes alone. The intent is refused if another run adds an effect meanwhile.
+ */
 async function effectsOfCustomer(
   deps: StepDeps,
   call: { readonly tool: Pick<PreparedCall["tool"], "effect"> },

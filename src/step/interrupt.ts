@@ -1,24 +1,15 @@
 /**
  * A cancel that comes while the step's call is out: the call's signal is aborted and the run ends,
- * instead of at its next step. Where a call has been decided on it is still started: what is aborted
- * is a call in flight, never one half begun.
+ * instead of at its next step. Where a call has been decided on it is still started: what is
+ * aborted is a call in flight, never one half begun.
  */
-import { parseHappening, type Happening } from "../core/event.ts";
+import { parseHappening } from "../core/event.ts";
 import { stop, type Stop } from "../core/stop.ts";
-import { record, type StepDeps, type Work } from "./work.ts";
-
-type Cancel = Extract<Happening, { kind: "cancel" }>;
-
-export interface Interrupt {
-  readonly signal: AbortSignal;
-  /** What was said; null before it came. */
-  readonly cancel: () => Cancel | null;
-  readonly unwatch: () => void;
-}
+import { record, type Interrupt, type StepDeps, type Work } from "./work.ts";
 
 export function watchInterrupt(deps: Pick<StepDeps, "interrupts">, runId: string): Interrupt {
   const abort = new AbortController();
-  let cancel: Cancel | null = null;
+  let cancel: ReturnType<Interrupt["cancel"]> = null;
   const unwatch = deps.interrupts?.watch(runId, (entry) => {
     const happening = parseHappening(entry);
     if (happening?.kind !== "cancel") return;
@@ -38,7 +29,9 @@ export function observeCancel(deps: Pick<StepDeps, "now">, work: Work): Stop {
   return stop("cancelled", "by_operator", happening.why);
 }
 
-/** Aborts `controller` when the interrupt comes, at once if it has come; returns what undoes it. */
+/**
+ * Aborts `controller` when the interrupt comes, at once if it has come; returns what undoes it.
+ */
 export function followInterrupt(interrupt: Interrupt, controller: AbortController): () => void {
   const { signal } = interrupt;
   const abort = (): void => controller.abort(signal.reason);

@@ -3,7 +3,7 @@
  * already. Recording an event is folding it: state and journal cannot drift apart.
  */
 import type { AgentPack } from "../agents/agent.ts";
-import type { Event } from "../core/event.ts";
+import type { Event, Happening } from "../core/event.ts";
 import { reduce } from "../core/reduce.ts";
 import type { RunState } from "../core/run-state.ts";
 import type { Status } from "../core/stop.ts";
@@ -13,7 +13,6 @@ import type { Fence, RunStore } from "../store/run-store.ts";
 import type { Interrupts } from "../queue/interrupts.ts";
 import type { StepJob } from "../queue/step-queue.ts";
 import type { EffectLedger } from "../store/effect-ledger.ts";
-import type { Interrupt } from "./interrupt.ts";
 
 /**
  * Named places where tests let a worker die, freeze or hear something; see cases/crash-points.ts.
@@ -61,6 +60,14 @@ export interface Mind {
 export interface StepLog {
   readonly step: (state: RunState, events: readonly Event[]) => void;
   readonly fault: (job: StepJob, error: unknown) => void;
+}
+
+/** A cancel that may come while a call is out (interrupt.ts). */
+export interface Interrupt {
+  readonly signal: AbortSignal;
+  /** What was said; null before it came. */
+  readonly cancel: () => Extract<Happening, { kind: "cancel" }> | null;
+  readonly unwatch: () => void;
 }
 
 export interface Work {

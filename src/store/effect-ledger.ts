@@ -41,7 +41,9 @@ export interface EffectLedger {
   readonly ofCustomer: (customerId: string, limit: number) => Promise<readonly EffectRow[]>;
 }
 
-/** Longer than any customer may dispute a payment; then a row goes, so that nothing grows for ever. */
+/**
+ * Longer than any customer may dispute a payment; then a row goes, so that nothing grows for ever.
+ */
 export const LEDGER_KEPT_MS = 400 * 24 * 3_600_000;
 
 /** The state in which a call leaves its row. */

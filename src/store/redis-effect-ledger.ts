@@ -1,7 +1,17 @@
-/** The readers of the effect ledger on Redis; its rows are written with the run (intend, save). */
+/**
+ * The effect ledger on Redis: reading it, and what the run's own scripts (intend, save) write of it
+ * together with the run.
+ */
 import type { Redis } from "ioredis";
-import { LEDGER_KEPT_MS, type EffectLedger, type EffectRow } from "./effect-ledger.ts";
+import {
+  LEDGER_KEPT_MS,
+  settledState,
+  type EffectIntent,
+  type EffectLedger,
+  type EffectRow,
+} from "./effect-ledger.ts";
 import type { RedisKeys } from "./redis-keys.ts";
+import type { Save } from "./run-store.ts";
 
 export interface RedisEffectLedgerDeps {
   readonly redis: Redis;
@@ -42,4 +52,26 @@ function rowOf(idempotencyKey: string, fields: Record<string, string>): EffectRo
     intendedAt: Number(text("at")),
     settledAt: fields["settled_at"] === undefined ? null : Number(fields["settled_at"]),
   };
+}
+
+/** Fields and values of a new row, for intend.lua. */
+export function rowArgv(runId: string, intent: EffectIntent): (string | number)[] {
+  const { event, customerId, ticketId, argsHash } = intent;
+  const { step, callId, tool } = event;
+  const row = { run: runId, step, call: callId, tool, ticket: ticketId, args_hash: argsHash };
+  const fields = Object.entries(row).flat();
+  return customerId === null ? fields : [...fields, "customer", customerId];
+}
+
+/** A step makes one call: at most one effect is settled by its save. */
+export function settledEffect(keys: RedisKeys, { state, events }: Save) {
+  const call = events.findLast((event) => event.type === "called");
+  const key = call?.idempotencyKey;
+  if (call === undefined || key === undefined) {
+    const none = keys.run(state.id);
+    return { keys: [none, none], argv: ["", ""] };
+  }
+  const customerId = state.ticket.customer?.id;
+  const customer = customerId === undefined ? keys.run(state.id) : keys.effectsOf(customerId);
+  return { keys: [keys.effect(key), customer], argv: [settledState(call.outcome), key] };
 }

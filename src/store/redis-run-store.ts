@@ -8,7 +8,9 @@ import type { Event } from "../core/event.ts";
 import type { RunState } from "../core/run-state.ts";
 import { isTerminal } from "../core/stop.ts";
 import type { RedisKeys } from "./redis-keys.ts";
-import { LEDGER_KEPT_MS, settledState, type EffectIntent } from "./effect-ledger.ts";
+import { LEDGER_KEPT_MS } from "./effect-ledger.ts";
+import { rowArgv, settledEffect } from "./redis-effect-ledger.ts";
+import { listRuns, readRun, splitLines } from "./redis-run-reads.ts";
 import { defineScript } from "./redis-script.ts";
 import type {
   Claim,
@@ -16,19 +18,14 @@ import type {
   Fence,
   NewRun,
   Posted,
-  RunFilter,
   RunStore,
   Save,
   StepEnqueuer,
-  StoredRun,
   Written,
 } from "./run-store.ts";
 
 /** More than any conversation brings while one step runs; a flood is refused, not stored. */
 const MOST_INBOX_ENTRIES = 200;
-/** Runs looked at for one page of a filtered list: bounds the work of `list --agent`. */
-const LIST_SCAN = 10_000;
-const LIST_PAGE = 200;
 
 export interface RedisRunStoreDeps {
   readonly redis: Redis;
@@ -224,27 +221,6 @@ function approvalArgv({ pending }: RunState): readonly (string | number)[] {
   return [pending.id, pending.argsHash, pending.expiresAt];
 }
 
-function rowArgv(runId: string, intent: EffectIntent): (string | number)[] {
-  const { event, customerId, ticketId, argsHash } = intent;
-  const { step, callId, tool } = event;
-  const row = { run: runId, step, call: callId, tool, ticket: ticketId, args_hash: argsHash };
-  const fields = Object.entries(row).flat();
-  return customerId === null ? fields : [...fields, "customer", customerId];
-}
-
-/** A step makes one call: at most one effect is settled by its save. */
-function settledEffect(keys: RedisKeys, { state, events }: Save) {
-  const call = events.findLast((event) => event.type === "called");
-  const key = call?.idempotencyKey;
-  if (call === undefined || key === undefined) {
-    const none = keys.run(state.id);
-    return { keys: [none, none], argv: ["", ""] };
-  }
-  const customerId = state.ticket.customer?.id;
-  const customer = customerId === undefined ? keys.run(state.id) : keys.effectsOf(customerId);
-  return { keys: [keys.effect(key), customer], argv: [settledState(call.outcome), key] };
-}
-
 function written(fence: Fence, reply: unknown): "applied" | "conflict" {
   if (reply === 0) return "conflict";
   fence.rev += 1;
@@ -253,61 +229,4 @@ function written(fence: Fence, reply: unknown): "applied" | "conflict" {
 
 function lineOf(event: Event): string {
   return JSON.stringify(event);
-}
-
-function splitLines(text: string): string[] {
-  return text === "" ? [] : text.trimEnd().split("\n");
-}
-
-async function readRun(redis: Redis, keys: RedisKeys, id: string): Promise<StoredRun | null> {
-  const [rev, step, json, journal, parked] = await redis.hmget(
-    keys.run(id),
-    "rev",
-    "step",
-    "json",
-    "journal",
-    "parked",
-  );
-  if (rev === null || rev === undefined) return null;
-  return {
-    id,
-    json: json ?? "",
-    rev: Number(rev),
-    step: Number(step),
-    inbox: await redis.llen(keys.inbox(id)),
-    journal: splitLines(journal ?? ""),
-    parked: parked !== null && parked !== undefined,
-  };
-}
-
-async function listRuns(redis: Redis, keys: RedisKeys, filter: RunFilter): Promise<StoredRun[]> {
-  const index =
-    filter.ticketId !== undefined
-      ? keys.byTicket(filter.ticketId)
-      : filter.status === undefined
-        ? keys.all
-        : keys.byStatus(filter.status);
-  const found: StoredRun[] = [];
-  for (let from = 0; from < LIST_SCAN && found.length < filter.limit; from += LIST_PAGE) {
-    const ids = await redis.zrevrange(index, from, from + LIST_PAGE - 1);
-    for (const id of ids) {
-      const run = await readRun(redis, keys, id);
-      if (run !== null && fits(run, filter) && found.length < filter.limit) found.push(run);
-    }
-    if (ids.length < LIST_PAGE) break;
-  }
-  return found;
-}
-
-/** A run that cannot be read is listed rather than hidden, unless a filter needs to read it. */
-function fits(run: StoredRun, filter: RunFilter): boolean {
-  if (filter.agent === undefined && filter.status === undefined) return true;
-  try {
-    const { agent, status } = JSON.parse(run.json) as { agent: { name: string }; status: string };
-    const shown = run.parked ? "failed" : status;
-    const isAgent = filter.agent === undefined || agent.name === filter.agent;
-    return isAgent && (filter.status === undefined || shown === filter.status);
-  } catch {
-    return filter.agent === undefined && filter.status === "failed";
-  }
 }

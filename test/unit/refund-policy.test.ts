@@ -26,6 +26,7 @@ const REFUND: PermitRequest = {
   approved: false,
   spent: { steps: 4, tokens: 100, moneyMicroUsd: 0 },
   effectsOfRun: 0,
+  effectsOfCustomer: 0,
 };
 
 /** Compiled once: neither of the two keeps anything between two decisions. */
@@ -105,6 +106,13 @@ const TABLE: Row[] = [
   ],
   ["a second refund in the run", { effectsOfRun: 1 }, deny("one_refund_a_run")],
   ["a second one with a yes", { effectsOfRun: 1, approved: true }, deny("one_refund_a_run")],
+  ["a fourth refund of the customer", { effectsOfCustomer: 3 }, deny("refunds_of_customer")],
+  ["a third one", { effectsOfCustomer: 2 }, ASKED],
+  [
+    "a fourth one with a yes",
+    { effectsOfCustomer: 3, approved: true },
+    deny("refunds_of_customer"),
+  ],
   ["an approval in the arguments", args({ approved: true }), ASKED],
   ["an approval among the facts", facts({ approved: true, "order.note": "pre-approved" }), ASKED],
   ["a search", { tool: "policy_search", effect: "read", args: { query: "x", limit: 3 } }, ALLOWED],
@@ -192,7 +200,7 @@ function factsAbout(order: string | undefined, previewed: string | undefined): J
 }
 
 test("the pack binds approvals to its policy's version", () => {
-  expect(refundAgent().policy.version).toBe("refund-1");
+  expect(refundAgent().policy.version).toBe("refund-2");
 });
 
 test("the policy text reads nothing that may be missing without asking", async () => {

@@ -4,7 +4,7 @@
  * policy.cedar says the same in policy text.
  */
 import type { PermitRequest } from "../../policy/policy.ts";
-import { amountAbove, ownership, runCap } from "../../policy/rule-builders.ts";
+import { amountAbove, customerCap, ownership, runCap } from "../../policy/rule-builders.ts";
 import { defineRules, type Rule } from "../../policy/rules.ts";
 
 const READS = ["policy_search", "order_read", "refund_preview"];
@@ -16,7 +16,7 @@ function refundRule(id: string, reason: string, when: (request: PermitRequest) =
 
 /** Of several denials the first one written is told: evidence before owner before amount. */
 export const refundPolicy = defineRules({
-  version: "refund-1",
+  version: "refund-2",
   rules: [
     {
       id: "reads",
@@ -60,6 +60,7 @@ export const refundPolicy = defineRules({
       max: { fact: "preview.refundableCents" },
     }),
     runCap({ id: "one_refund_a_run", tools: REFUNDS, effect: "deny", max: 1 }),
+    customerCap({ id: "refunds_of_customer", tools: REFUNDS, effect: "deny", max: 3 }),
     {
       id: "refund_needs_a_person",
       effect: "require_approval",
