@@ -33,6 +33,7 @@ export interface AgentDefinition {
     Record<string, { readonly executes: string; readonly expiresMs?: number | undefined }>
   >;
   readonly effectMessage?: string;
+  readonly mayAskAgain?: boolean;
   readonly replyMs?: number;
   readonly contradictions?: readonly ContradictionRule[];
   readonly missingData?: readonly MissingDataRule[];
@@ -58,6 +59,7 @@ export function defineAgent(definition: AgentDefinition): AgentPack {
     terminals: terminalsOf(definition),
     policy: definition.policy ?? allowDeclared(all.keys()),
     effectMessage: definition.effectMessage ?? null,
+    mayAskAgain: definition.mayAskAgain ?? false,
     replyMs: definition.replyMs ?? REPLY_MS,
     contradictions: definition.contradictions ?? [],
     missingData: definition.missingData ?? [],

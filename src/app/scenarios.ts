@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import type { AgentPack } from "../agents/agent.ts";
 import { parseCase, type Case } from "../cases/case.ts";
 import { scriptedAgent } from "../cases/case-mind.ts";
+import { createWorld } from "../cases/world.ts";
 import { PawlError } from "../core/errors.ts";
 import { acceptTicket } from "../ingest/accept-ticket.ts";
 import { systemClock } from "./clock.ts";
@@ -44,7 +45,7 @@ export async function startScenario(
 ): Promise<string> {
   const books = worldBooks(backbone);
   const runId = systemClock.newId();
-  const agent = scriptedAgent({ file, books }, packs);
+  const agent = scriptedAgent(createWorld(file, books), packs);
   await books.put(runId, { text: JSON.stringify(file), answersAgain: false });
   const deps = { store: backbone.store, now: systemClock.now, newId: () => runId };
   return acceptTicket(deps, { agent, ticket: file.ticket });

@@ -8,7 +8,7 @@ import { refundAgent } from "../agents/refund/agent.ts";
 import { parseCase, type Case } from "../cases/case.ts";
 import { createRedisWorldBooks } from "../cases/redis-world-books.ts";
 import { SCRIPTED, scriptedAgent, scriptedModel } from "../cases/case-mind.ts";
-import { createPlaces, type WorldBooks } from "../cases/world.ts";
+import { createPlaces, createWorld, type WorldBooks } from "../cases/world.ts";
 import { PawlError } from "../core/errors.ts";
 import { createCedarPolicy } from "../policy/cedar-policy.ts";
 import type { Policy } from "../policy/policy.ts";
@@ -109,7 +109,7 @@ export function scriptedResolver(
     if (script === null) return null;
     const file = parseCase(script.text);
     const { model, source } = scriptedModel(file, books);
-    const world = script.answersAgain ? { file, books, places } : { file, books };
+    const world = createWorld(file, books, script.answersAgain ? places : undefined);
     const agent = scriptedAgent(world, packs);
     const policy = await policyOfCase(file, agent);
     const mind = {

@@ -49,7 +49,7 @@ export function scriptedAgent(world: World, packs: ReadonlyMap<string, AgentPack
 }
 
 function namedPack(world: World, packs: ReadonlyMap<string, AgentPack>): AgentPack {
-  const { file, books } = world;
+  const { file } = world;
   const pack = packs.get(file.agent as string);
   if (pack === undefined) {
     const known = [...packs.keys()].join(", ");
@@ -62,7 +62,7 @@ function namedPack(world: World, packs: ReadonlyMap<string, AgentPack>): AgentPa
     const lookup: Tool["lookup"] =
       tool.lookup === null
         ? null
-        : (key, context) => lookUpWorld(books, tool.name, context.runId, key);
+        : (key, context) => lookUpWorld(world, tool.name, context.runId, key);
     return [tool.name, { ...tool, handler, lookup }];
   };
   return {
@@ -90,7 +90,7 @@ function inlineTool(world: World, tool: InlineTool, index: number): Tool {
   const spec = { name: tool.name, effect: tool.effect };
   const handler: ToolHandler<JsonObject> = (args, context) => callWorld(world, spec, args, context);
   const lookup: Tool["lookup"] = (key, context) =>
-    lookUpWorld(world.books, tool.name, context.runId, key);
+    lookUpWorld(world, tool.name, context.runId, key);
   return {
     ...defineTool({
       ...spec,

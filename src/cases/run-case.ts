@@ -24,7 +24,7 @@ import {
   type DueEvent,
 } from "./happenings.ts";
 import { scriptedAgent } from "./case-mind.ts";
-import type { WorldBooks } from "./world.ts";
+import { createWorld, type WorldBooks } from "./world.ts";
 
 /** A worker process under the runner's hand. */
 export interface LabWorker {
@@ -88,7 +88,7 @@ const STUCK_MS = 30_000;
 
 /** Throws PAWL_CASE_* or PAWL_AGENT_* for a case that cannot start or has no answer left. */
 export async function runCase(lab: Lab, file: Case, options: CaseRunOptions): Promise<CaseRun> {
-  const agent = scriptedAgent({ file, books: lab.books }, options.packs);
+  const agent = scriptedAgent(createWorld(file, lab.books), options.packs);
   await options.policyOf(file, agent);
   const runId = lab.newId();
   const answersAgain = options.crash !== undefined;

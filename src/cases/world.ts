@@ -66,7 +66,13 @@ export interface World {
   readonly books: WorldBooks;
   readonly file: Case;
   /** Absent: every call is answered anew. */
-  readonly places?: Places;
+  readonly places?: Places | undefined;
+  /** Writes on their way in, by idempotency key. */
+  readonly entering: Map<string, Promise<unknown>>;
+}
+
+export function createWorld(file: Case, books: WorldBooks, places?: Places): World {
+  return { file, books, places, entering: new Map() };
 }
 
 /** Names the same place for a call that is made again after a crash, as its process counts. */
@@ -103,37 +109,55 @@ export async function callWorld(
   args: JsonObject,
   context: ToolContext,
 ): Promise<unknown> {
-  const { books, file } = world;
-  const { runId, step, idempotencyKey: key, signal } = context;
-  await books.count(runId, `handler:${tool.name}`);
-  if (key !== null) await books.sawKey(runId, tool.name, key);
-  const onAbort = (): void => void books.note(runId, "aborted", tool.name).catch(() => undefined);
+  const { runId, idempotencyKey: key, signal } = context;
+  const onAbort = (): void =>
+    void world.books.note(runId, "aborted", tool.name).catch(() => undefined);
   signal.addEventListener("abort", onAbort, { once: true });
   try {
-    // A key that the outside has seen before gets the answer it got before, as real services do.
-    const earlier = key === null ? undefined : await books.booked(runId, tool.name, key);
-    if (earlier !== undefined) return earlier;
-    const name = `${step}:${tool.name}:${canonicalJson(args)}`;
-    const index = await answerOnce(world, { runId, name }, () =>
-      chooseAnswer(world, tool.name, args, runId),
-    );
-    const answer = file.tools[tool.name]?.[index] as ScriptedAnswer;
-    const happens =
-      tool.effect === "write" && answer.result !== undefined && answer.effect !== false;
-    if (happens && key !== null) await books.book(runId, tool.name, key, answer.result as Json);
+    const entering = enter(world, tool, args, context);
+    if (key !== null) world.entering.set(key, entering);
+    const entered = await entering;
+    if ("earlier" in entered) return entered.earlier;
+    const { answer } = entered;
     if ((answer.delayMs ?? 0) > 0) await pause(answer.delayMs, undefined, { signal });
     return give(answer);
   } finally {
+    if (key !== null) world.entering.delete(key);
     signal.removeEventListener("abort", onAbort);
   }
 }
 
+/** The call arrives: it is counted, gets its answer, and its effect happens. */
+async function enter(
+  world: World,
+  tool: Pick<ToolSpec, "name" | "effect">,
+  args: JsonObject,
+  { runId, step, idempotencyKey: key }: ToolContext,
+): Promise<{ readonly earlier: Json } | { readonly answer: ScriptedAnswer }> {
+  const { books, file } = world;
+  await books.count(runId, `handler:${tool.name}`);
+  if (key !== null) await books.sawKey(runId, tool.name, key);
+  // A key that the outside has seen before gets the answer it got before, as real services do.
+  const earlier = key === null ? undefined : await books.booked(runId, tool.name, key);
+  if (earlier !== undefined) return { earlier };
+  const name = `${step}:${tool.name}:${canonicalJson(args)}`;
+  const index = await answerOnce(world, { runId, name }, () =>
+    chooseAnswer(world, tool.name, args, runId),
+  );
+  const answer = file.tools[tool.name]?.[index] as ScriptedAnswer;
+  const happens = tool.effect === "write" && answer.result !== undefined && answer.effect !== false;
+  if (happens && key !== null) await books.book(runId, tool.name, key, answer.result as Json);
+  return { answer };
+}
+
+/** Asked while the call itself is still arriving, the outside answers after it. */
 export async function lookUpWorld(
-  books: WorldBooks,
+  { books, entering }: World,
   tool: string,
   runId: string,
   key: string,
 ): Promise<EffectLookup> {
+  await entering.get(key)?.catch(() => undefined);
   const result = await books.booked(runId, tool, key);
   return result === undefined ? { found: false } : { found: true, result };
 }

@@ -75,6 +75,8 @@ export interface AgentSpec {
    * Sent to the customer once an approved effect is confirmed; `{{KEY}}` is a fact. Null: nothing.
    */
   readonly effectMessage: string | null;
+  /** The customer may be asked the same question twice in a run. */
+  readonly mayAskAgain: boolean;
   /** How long a question to the customer stays open, in ms. */
   readonly replyMs: number;
   readonly contradictions: readonly ContradictionRule[];

@@ -87,7 +87,7 @@ export function checkTerminal(
 function withArgs<S extends z.ZodType>(
   schema: S,
   args: unknown,
-  go: (args: z.infer<S>) => TerminalRuling,
+  go: (args: z.infer<S>) => TerminalRuling | Invalid,
 ): TerminalRuling | Invalid {
   const parsed = schema.safeParse(args);
   if (parsed.success) return go(parsed.data);
@@ -114,7 +114,9 @@ function checkAnswer(
   return { do: "stop", stop: stop("handoff", "postcondition_unmet", detail) };
 }
 
-/** The arguments are those of the effect; an effect that the run has had is not asked for again. */
+/**
+ * The arguments are those of the effect; an effect that the run has had is not asked for again.
+ */
 function checkApproval(
   state: RunState,
   call: ReplyCall,
@@ -136,16 +138,37 @@ function checkApproval(
   return { do: "ask_approval", call, tool, args: args.args, key, expiresMs: asked.expiresMs };
 }
 
-/** A question states nothing, but what it does state needs the same support as an answer. */
+/**
+ * A question states nothing, but what it does state needs the same support as an answer. Asked and
+ * answered, it is not asked again, unless the pack allows it: the reply is what there is.
+ */
 function checkQuestion(
   state: RunState,
   call: ReplyCall,
   agent: AgentSpec,
   question: string,
-): TerminalRuling {
+): TerminalRuling | Invalid {
+  const earlier = state.outward.find(
+    ({ kind, text }) => kind === "question" && isSameQuestion(text, question),
+  );
+  if (earlier !== undefined && !agent.mayAskAgain) {
+    const message = `question: it was asked in step ${earlier.step}; go on with the reply, or ask another`;
+    return { do: "invalid", message };
+  }
   const reading = checkMessage(question, everyFact(state), state, agent);
   if (!reading.ok) return unsupported(state, call, reading.unsupported);
   return { do: "question", question: reading.message };
+}
+
+/** Letters and digits count; case, spaces and punctuation do not make it another question. */
+function isSameQuestion(a: string, b: string): boolean {
+  const bare = (text: string): string =>
+    text
+      .normalize("NFKC")
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}]+/gu, " ")
+      .trim();
+  return bare(a) === bare(b);
 }
 
 function unsupported(state: RunState, call: ReplyCall, found: readonly string[]): TerminalRuling {

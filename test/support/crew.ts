@@ -33,7 +33,7 @@ export interface Crew extends TestBackbone {
     readonly concurrency?: number;
     readonly locks?: LockTimes;
   }) => Promise<StepWorker>;
-  readonly accept: (ticketId?: string) => Promise<string>;
+  readonly accept: (ticketId?: string, customerId?: string) => Promise<string>;
   readonly post: (runId: string, happening: Happening) => Promise<void>;
   readonly state: (runId: string) => Promise<RunState>;
   readonly events: (runId: string) => Promise<Event[]>;
@@ -82,8 +82,9 @@ export async function openCrew(
       await worker.ready();
       return worker;
     },
-    accept(ticketId = "T-1") {
-      const ticket = parseTicket({ id: ticketId });
+    accept(ticketId = "T-1", customerId) {
+      const customer = customerId === undefined ? {} : { customer: { id: customerId } };
+      const ticket = parseTicket({ id: ticketId, ...customer });
       return acceptTicket({ store, now: Date.now, newId: systemClock.newId }, { agent, ticket });
     },
     async post(runId, happening) {

@@ -12,3 +12,8 @@ export async function until(holds: () => Promise<boolean> | boolean): Promise<vo
     await pause(PAUSE_MS);
   }
 }
+
+/** An outside that takes its time: many turns of the event loop go by, other work gets its turn. */
+export async function slowly(): Promise<void> {
+  await pause(PAUSE_MS);
+}
