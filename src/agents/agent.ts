@@ -19,6 +19,8 @@ export interface AgentPack extends AgentSpec {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly effects: ReadonlyMap<string, Tool>;
   readonly policy: Policy;
+  /** Asked about every call and never obeyed: a policy on trial (policy/shadow.ts). */
+  readonly shadow: Policy | null;
 }
 
 export interface AgentDefinition {
@@ -28,6 +30,7 @@ export interface AgentDefinition {
   readonly tools: readonly Tool[];
   readonly terminals?: readonly string[];
   readonly policy?: Policy;
+  readonly shadow?: Policy;
   /** Approval terminal → the write tool that it executes; expiresMs defaults to a day. */
   readonly approvals?: Readonly<
     Record<string, { readonly executes: string; readonly expiresMs?: number | undefined }>
@@ -58,6 +61,7 @@ export function defineAgent(definition: AgentDefinition): AgentPack {
     approvals,
     terminals: terminalsOf(definition),
     policy: definition.policy ?? allowDeclared(all.keys()),
+    shadow: definition.shadow ?? null,
     effectMessage: definition.effectMessage ?? null,
     mayAskAgain: definition.mayAskAgain ?? false,
     replyMs: definition.replyMs ?? REPLY_MS,

@@ -8,6 +8,7 @@ import type { StepWorker } from "../queue/step-queue.ts";
 import { createStepLog, type Logger } from "../telemetry/log.ts";
 import { systemClock } from "./clock.ts";
 import { checkRedisSafety } from "./safe-redis.ts";
+import { watchPolicies } from "./watched-policies.ts";
 import {
   agentPacks,
   connectBackbone,
@@ -40,10 +41,11 @@ export async function startStepProcess(options: StepProcessOptions): Promise<Ste
     await backbone.close();
     throw error;
   }
+  const packs = watchPolicies(agentPacks(), options.logger);
   const worker = startWorker(
     backbone,
     systemClock,
-    { resolve: scriptedResolver(backbone, agentPacks()), log: createStepLog(options.logger) },
+    { resolve: scriptedResolver(backbone, packs), log: createStepLog(options.logger) },
     { concurrency: options.concurrency },
   );
   await worker.ready();

@@ -54,6 +54,7 @@ export function totalsOf(rows: readonly ProtocolRow[]): Totals {
 function headerLines(view: RunView): string[] {
   const { spent } = view.budget;
   const { name, version } = view.agent;
+  const origin = view.forkedFrom;
   const counts = [
     `${spent.steps} steps`,
     `${spent.tokens} tokens`,
@@ -65,6 +66,9 @@ function headerLines(view: RunView): string[] {
     `${paint("bold", `run ${plain(view.id)}`)}  ${statusText(view)}`,
     field("agent", `${oneLine(name, 60)} ${oneLine(version, 60)}`),
     field("ticket", oneLine(view.ticketId, 80)),
+    ...(origin === undefined
+      ? []
+      : [field("forked", `from ${plain(origin.runId)} before its step ${origin.step}`)]),
     field("spent", counts.join(", ")),
     field("created", `${timeText(view.createdAt)}, ended ${timeText(view.endedAt)}`),
   ];

@@ -50,6 +50,8 @@ export const eventSchema = z.discriminatedUnion("type", [
     limits: limitsSchema,
     questions: z.array(questionSchema),
   }),
+  /** In the journal of a fork, after what was copied: which run, and before which of its steps. */
+  z.strictObject({ ...base, type: z.literal("forked"), from: z.string() }),
   z.strictObject({ ...base, type: z.literal("started") }),
   z.strictObject({ ...base, type: z.literal("observed"), happening: happeningSchema }),
   z.strictObject({ ...base, type: z.literal("resumed"), claim: z.int() }),

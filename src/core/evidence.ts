@@ -22,6 +22,11 @@ export type AnswerReading =
 /** One class and no more: `\s*` beside it would backtrack for seconds over a long run of spaces. */
 const TEMPLATE = /\{\{([^{}]+)\}\}/g;
 
+/** The fact keys that a text names as `{{KEY}}`. */
+export function templateKeys(text: string): string[] {
+  return [...text.matchAll(TEMPLATE)].map(([, key]) => (key ?? "").trim());
+}
+
 /** Replaces `{{KEY}}` by the newest value of that fact; a key without a fact stays as it is. */
 export function renderTemplate(text: string, state: RunState) {
   const used: Fact[] = [];

@@ -37,6 +37,8 @@ export function replay(events: readonly Event[]): RunState {
 
 function apply(state: RunState, event: Exclude<Event, EventOf<"accepted">>): RunState {
   switch (event.type) {
+    case "forked":
+      return { ...state, forkedFrom: { runId: event.from, step: event.step } };
     case "started":
       return started(state, event);
     case "observed":

@@ -111,6 +111,8 @@ export type Feedback = z.infer<typeof feedbackSchema>;
 export const runStateSchema = z.strictObject({
   v: z.literal(STATE_VERSION),
   id: z.string(),
+  /** Only a fork has it: the run it was taken from, and the step that it decides anew. */
+  forkedFrom: z.strictObject({ runId: z.string(), step: z.int() }).optional(),
   agent: z.strictObject({ name: z.string(), version: z.string() }),
   ticket: ticketSchema,
   /** Customer messages since the ticket, oldest first. */

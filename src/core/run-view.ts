@@ -9,6 +9,8 @@ import type { Reason, Status } from "./stop.ts";
 
 export interface RunView {
   readonly id: string;
+  /** Only a fork has it. */
+  readonly forkedFrom?: RunState["forkedFrom"];
   readonly agent: RunState["agent"];
   readonly ticketId: string;
   readonly status: Status;
@@ -40,6 +42,7 @@ export function viewOf(
   const { limits, spent, reserved, pending } = state;
   return {
     id: state.id,
+    ...(state.forkedFrom === undefined ? {} : { forkedFrom: state.forkedFrom }),
     agent: state.agent,
     ticketId: state.ticket.id,
     status: parked ? "failed" : state.status,

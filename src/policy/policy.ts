@@ -43,6 +43,8 @@ export interface PermitRequest {
 export interface Policy {
   /** What an approval binds to: another version makes it void. */
   readonly version?: string;
+  /** Places where it reads what may be missing, which denies the call. Logged at the start. */
+  readonly warnings?: readonly string[];
   readonly decide: (request: PermitRequest) => unknown;
 }
 

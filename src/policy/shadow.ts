@@ -24,6 +24,7 @@ export type OnDifference = (difference: PolicyDifference) => void | Promise<void
 export function withShadow(enforced: Policy, shadow: Policy, onDifference: OnDifference): Policy {
   return {
     ...(enforced.version === undefined ? {} : { version: enforced.version }),
+    ...(enforced.warnings === undefined ? {} : { warnings: enforced.warnings }),
     decide(request) {
       const answer = permit(enforced, request);
       void compare(shadow, request, { answer, onDifference });

@@ -63,7 +63,9 @@ export async function forkRun(deps: ForkDeps, runId: string, step: number): Prom
   const effects = effectsOf([...saved, ...inHand]);
   const open = effects.find(({ outcome }) => outcome === "intended" || outcome === "unknown");
   if (open !== undefined) return { kind: "refused", code: "effect_unknown", message: tell(open) };
-  const events = copyBefore(step, saved, { from: runId, to: deps.newId(), at: deps.now() });
+  const at = deps.now();
+  const copied = copyBefore(step, saved, { from: runId, to: deps.newId(), at });
+  const events: Event[] = [...copied, { type: "forked", at, step, from: runId }];
   const state = replay(events);
   await copyResults(deps.store, runId, { to: state.id, events });
   await deps.copyOutside(runId, state.id);

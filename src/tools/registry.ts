@@ -5,6 +5,7 @@
  */
 import type { AgentSpec } from "../core/agent-spec.ts";
 import { PawlError } from "../core/errors.ts";
+import { templateKeys } from "../core/evidence.ts";
 import { isPointer } from "../core/pointer.ts";
 import type { Tool } from "./tool.ts";
 
@@ -69,6 +70,16 @@ function refuse(tool: Tool, path: string, why: string): never {
   });
 }
 
+/** A message that names a fact which nothing gives would never leave, and nobody would know why. */
+function checkEffectMessage(agent: AgentSpec, given: ReadonlySet<string>): void {
+  const ofEffects = [...agent.effects.values()].flatMap((tool) => Object.keys(tool.facts));
+  const known = new Set([...given, ...ofEffects]);
+  const unknown = templateKeys(agent.effectMessage ?? "").find((key) => !known.has(key));
+  if (unknown === undefined) return;
+  const message = `agent ${agent.name}: effectMessage names ${unknown}, which no tool gives`;
+  throw new PawlError("PAWL_AGENT_INVALID", message, { path: "effectMessage" });
+}
+
 /** Names that no tool of an agent may have, and facts that its rules name but no tool gives. */
 export function checkAgentSpec(agent: AgentSpec): void {
   const given = new Set([...agent.tools.values()].flatMap((tool) => Object.keys(tool.facts)));
@@ -83,6 +94,7 @@ export function checkAgentSpec(agent: AgentSpec): void {
     const message = `agent ${agent.name}: ${unknown.path} names ${unknown.fact}, which no tool gives`;
     throw new PawlError("PAWL_AGENT_INVALID", message, { path: unknown.path });
   }
+  checkEffectMessage(agent, given);
   for (const name of agent.terminals.keys()) {
     if (!agent.tools.has(name)) continue;
     const message = `agent ${agent.name}: ${name} is a terminal tool and a working tool`;

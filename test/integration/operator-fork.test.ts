@@ -53,6 +53,7 @@ describe("a fork", () => {
     });
     expect(await desk.waiting(id)).toMatchObject({
       id,
+      forkedFrom: { runId, step: 2 },
       facts: [{ key: "order.status", step: 1 }],
       pending: { id: `${id}-a1`, status: "pending" },
     });

@@ -5,10 +5,13 @@ const PAUSE_MS = 5;
 /** Far above what any of these takes; a test that hangs is told by this and not by the runner. */
 const LONGEST_MS = 10_000;
 
-export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
-  const last = performance.now() + LONGEST_MS;
+export async function until(
+  holds: () => Promise<boolean> | boolean,
+  longestMs = LONGEST_MS,
+): Promise<void> {
+  const last = performance.now() + longestMs;
   while (!(await holds())) {
-    if (performance.now() > last) throw new Error(`not true in ${LONGEST_MS} ms: ${String(holds)}`);
+    if (performance.now() > last) throw new Error(`not true in ${longestMs} ms: ${String(holds)}`);
     await pause(PAUSE_MS);
   }
 }

@@ -182,6 +182,7 @@ describe("defineAgent", () => {
   test.each([
     ["postcondition/0", { postcondition: [{ fact: "nope", exists: true }] }],
     ["rules/r1", { contradictions: [{ id: "r1", when: [{ fact: "nope", exists: true }] }] }],
+    ["effectMessage", { effectMessage: "Paid: {{nope}}." }],
     ["rules/r2", { missingData: [{ id: "r2", when: [{ fact: "nope", equals: 1 }] }] }],
   ])("a rule over a fact that no tool gives is refused at %s", (path, changes) => {
     expect(() => defineAgent({ ...base, ...changes })).toThrow(fault(path));
