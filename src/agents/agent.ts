@@ -43,6 +43,7 @@ export interface AgentDefinition {
   readonly postcondition?: readonly FactCondition[];
   readonly nudges?: number;
   readonly limits?: Partial<Limits>;
+  readonly crashBudget?: number;
   readonly queue?: string;
 }
 
@@ -70,11 +71,15 @@ export function defineAgent(definition: AgentDefinition): AgentPack {
     postcondition: definition.postcondition ?? [],
     nudges: definition.nudges ?? 0,
     limits: { ...DEFAULT_LIMITS, ...definition.limits },
+    crashBudget: definition.crashBudget ?? CRASH_BUDGET,
     queue: definition.queue ?? "support",
   };
   checkAgentSpec(agent);
   return agent;
 }
+
+/** Once may be the machine, twice bad luck. */
+const CRASH_BUDGET = 3;
 
 /** A day for an operator, three for a customer: over a weekend somebody looks. */
 const APPROVAL_MS = 24 * 3_600_000;

@@ -17,6 +17,7 @@ import { createBullmqStepQueue, type BullmqStepQueue } from "../queue/bullmq-ste
 import { createBullmqStepWorker } from "../queue/bullmq-step-worker.ts";
 import { createRedisInterrupts } from "../queue/redis-interrupts.ts";
 import type { LockTimes, StepWorker } from "../queue/step-queue.ts";
+import { watchDeadlines } from "../step/deadlines.ts";
 import { runStep } from "../step/step.ts";
 import type { Mind, StepDeps } from "../step/work.ts";
 import { redisKeys, type RedisKeys } from "../store/redis-keys.ts";
@@ -172,13 +173,21 @@ export function startWorker(
       try {
         await runStep(deps, job, signal);
       } catch (error) {
-        step.log.fault(job, error);
+        // An aborted step is handed back, by a stop of this worker or after a lost lock: no fault.
+        if (!signal.aborted) step.log.fault(job, error);
         throw error;
       } finally {
         step.jobDone?.();
       }
     },
     onError: (error) => step.log.fault({ runId: "-", step: 0 }, error),
+  });
+  const closing = new AbortController();
+  const deadlines = watchDeadlines({
+    store: backbone.store,
+    step: (job) => runStep(deps, job, closing.signal),
+    now: clock.now,
+    onError: (job, error) => step.log.fault(job, error),
   });
   return {
     id: worker.id,
@@ -187,6 +196,8 @@ export function startWorker(
     },
     async close(graceMs) {
       await worker.close(graceMs);
+      closing.abort(new Error("the worker stops"));
+      await deadlines.close();
       interrupts.close();
     },
   };

@@ -47,8 +47,12 @@ function isDue(event: CaseEvent, moment: Moment): boolean {
     : event.after.status === moment.status;
 }
 
-/** Two replies to the same wait: the second belongs to the next wait. */
+/**
+ * Two replies to the same wait: the second belongs to the next wait. Two kills at the same point:
+ * the second is for the worker that comes there next.
+ */
 function isSameTrigger(a: CaseEvent, b: CaseEvent): boolean {
+  if (a.kill !== undefined && b.kill !== undefined) return jsonEqual(a.at ?? null, b.at ?? null);
   if (b.after === undefined || "step" in b.after) return false;
   return jsonEqual(a.after ?? null, b.after) && kindOfEvent(a) === kindOfEvent(b);
 }

@@ -5,7 +5,7 @@
 import { unreachable } from "../core/errors.ts";
 import type { Approval } from "../core/approval.ts";
 import type { Contradiction, Fact, SupportedClaim } from "../core/fact.ts";
-import type { Outcome } from "../core/outcome.ts";
+import type { Dump, Outcome } from "../core/outcome.ts";
 import type { RunView } from "../core/run-view.ts";
 import { paint } from "./command.ts";
 import { oneLine, plain, tableLines, timeText } from "./table.ts";
@@ -60,10 +60,25 @@ function reportLines(outcome: Outcome, view: RunView): string[] {
         ...evidenceLines(outcome),
       ];
     case "stop":
-      return [`  because     ${oneLine(outcome.detail, TEXT_CHARS)}`, ...evidenceLines(outcome)];
+      return [
+        `  because     ${oneLine(outcome.detail, TEXT_CHARS)}`,
+        ...dumpLines(outcome.dump),
+        ...evidenceLines(outcome),
+      ];
     default:
       return unreachable(outcome, "outcome kind");
   }
+}
+
+/** What the on-call engineer needs of a step that its workers did not survive. */
+function dumpLines(dump: Dump | undefined): string[] {
+  if (dump === undefined) return [];
+  const { step, claims, crashes, faults, onDisk, call } = dump;
+  const inHand = call === null ? "no call" : `call ${call.callId} ${oneLine(call.tool, 60)}`;
+  return [
+    `  step        ${step}: tried ${claims} times, ${crashes} workers died, ${faults} threw; ${inHand}`,
+    ...onDisk.map(({ type, at }) => `    ${timeText(at)}  ${oneLine(type, 40)}`),
+  ];
 }
 
 /** The text stands once, among the messages; the outcome names it. */

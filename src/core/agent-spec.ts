@@ -86,6 +86,8 @@ export interface AgentSpec {
   /** How often text without a call is answered with a nudge instead of a stop. */
   readonly nudges: number;
   readonly limits: Limits;
+  /** So many workers may die in one step; then its run ends as `failed/crash_loop`. */
+  readonly crashBudget: number;
   /** Where a handoff goes. */
   readonly queue: string;
 }

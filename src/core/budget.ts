@@ -4,7 +4,7 @@
  */
 import type { Usage } from "./decision.ts";
 import type { Amount, RunState } from "./run-state.ts";
-import { firstStop, stop, type Stop } from "./stop.ts";
+import { firstStop, isTerminal, stop, type Stop } from "./stop.ts";
 
 /** Integer micro-USD per million tokens; null price: a model that costs nothing. */
 export interface Price {
@@ -28,6 +28,16 @@ export function runningMs(state: RunState, now: number): number {
 /** ms until the time limit; null: unlimited. */
 export function msLeft(state: RunState, now: number): number | null {
   return state.limits.timeMs === null ? null : state.limits.timeMs - runningMs(state, now);
+}
+
+/**
+ * The moment (ms since epoch) at which the run's time is over; null: unlimited, or parked. A run
+ * that no worker has begun has all its time left: for it this is the earliest such moment.
+ */
+export function deadlineOf(state: RunState): number | null {
+  const { limits, clock, status, waiting } = state;
+  if (limits.timeMs === null || waiting !== null || isTerminal(status)) return null;
+  return clock.startedAt + clock.parkedMs + limits.timeMs;
 }
 
 /** The step in hand is the last one that may take a decision: only terminals are offered. */

@@ -18,6 +18,22 @@ const reportSchema = {
 };
 
 /**
+ * How a step stood that its worker did not survive, or that threw again and again: how often, and
+ * what its last try had on disk. Names and times only; the events themselves are in the journal.
+ */
+export const dumpSchema = z.strictObject({
+  step: z.int(),
+  claims: z.int(),
+  crashes: z.int(),
+  faults: z.int(),
+  /** Oldest first. */
+  onDisk: z.array(z.strictObject({ type: z.string(), at: z.number() })),
+  /** The call in hand: what was decided and perhaps already done. */
+  call: z.strictObject({ callId: z.string(), tool: z.string() }).nullable(),
+});
+export type Dump = z.infer<typeof dumpSchema>;
+
+/**
  * What the run hands back. A stop carries the same report as a handoff: nobody starts from
  * nothing.
  */
@@ -43,6 +59,11 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
     summary: z.string().nullable(),
     customerMessage: z.string().nullable(),
   }),
-  z.strictObject({ kind: z.literal("stop"), ...reportSchema, detail: z.string() }),
+  z.strictObject({
+    kind: z.literal("stop"),
+    ...reportSchema,
+    detail: z.string(),
+    dump: dumpSchema.optional(),
+  }),
 ]);
 export type Outcome = z.infer<typeof outcomeSchema>;

@@ -94,11 +94,22 @@ export function createBullmqStepWorker(deps: BullmqStepWorkerDeps): StepWorker {
   };
 }
 
+/** After the grace the steps in hand are aborted, and have this long to hand themselves back. */
+const HAND_BACK_MS = 1_000;
+
 async function closeWithin(worker: Worker<StepJob>, graceMs: number): Promise<void> {
+  const closed = worker.close();
+  if (await isDoneWithin(closed, graceMs)) return;
+  worker.cancelAllJobs("the worker stops");
+  if (!(await isDoneWithin(closed, HAND_BACK_MS))) await worker.close(true);
+}
+
+async function isDoneWithin(work: Promise<void>, ms: number): Promise<boolean> {
   const patience = new AbortController();
-  const closed = worker.close().then(() => true);
-  const late = pause(graceMs, false, { signal: patience.signal }).catch(() => false);
-  const isDone = await Promise.race([closed, late]);
-  patience.abort();
-  if (!isDone) await worker.close(true);
+  const late = pause(ms, false, { signal: patience.signal }).catch(() => false);
+  try {
+    return await Promise.race([work.then(() => true), late]);
+  } finally {
+    patience.abort();
+  }
 }

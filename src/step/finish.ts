@@ -4,7 +4,7 @@
  */
 import { exhausted } from "../core/budget.ts";
 import { outcomeOf, type HandoffText } from "../core/report.ts";
-import type { Outcome } from "../core/outcome.ts";
+import type { Dump, Outcome } from "../core/outcome.ts";
 import type { RunState } from "../core/run-state.ts";
 import type { Reason, Stop, TerminalStatus } from "../core/stop.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
@@ -18,6 +18,7 @@ export interface Ending {
   readonly stop: Stop;
   readonly text?: HandoffText;
   readonly earlierStep?: number | undefined;
+  readonly dump?: Dump;
   /** The turn's own call was not looked at. */
   readonly isUnruled?: boolean;
 }
@@ -55,7 +56,10 @@ export function finishWithStop(deps: StepDeps, work: Work, found: Stop): Promise
 /** Ends the run with a handoff or a stop and its report. */
 export async function end(deps: StepDeps, work: Work, ending: Ending): Promise<Finished> {
   const { stop: found } = ending;
-  const outcome = outcomeOf(work.state, found, work.agent, ending.text);
+  const report = outcomeOf(work.state, found, work.agent, ending.text);
+  const { dump } = ending;
+  const isDumped = report.kind === "stop" && dump !== undefined;
+  const outcome = isDumped ? { ...report, dump } : report;
   const { earlierStep = null, isUnruled = false } = ending;
   return endWith(deps, work, found, { outcome, earlierStep, isUnruled });
 }

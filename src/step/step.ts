@@ -12,6 +12,7 @@ import { isTerminal } from "../core/stop.ts";
 import type { Claim } from "../store/run-store.ts";
 import type { StepJob } from "../queue/step-queue.ts";
 import { askModel } from "./ask-model.ts";
+import { brokenStep, endBroken } from "./broken-step.ts";
 import { carryOut } from "./carry-out.ts";
 import { watchInterrupt } from "./interrupt.ts";
 import { finish, finishWithStop, setTimer, type Finished } from "./finish.ts";
@@ -33,19 +34,43 @@ export async function runStep(deps: StepDeps, job: StepJob, signal: AbortSignal)
   try {
     for (let load = 0; load < MOST_RELOADS; load += 1) {
       signal.throwIfAborted();
-      const claim = await deps.store.claim(job.runId, job.step);
+      const claim = await deps.store.claim(job.runId, job.step, load > 0);
       if (claim.kind === "missing" || claim.kind === "ended") return;
       if (claim.kind === "elsewhere") return await goneOn(deps, job, claim.step);
-      const work = await open(deps, attempt, { ...claim, isReload: load > 0 });
-      if (work === null) return;
-      await deps.reach?.("after_load", job);
-      const finished = await advance(deps, work);
+      const finished = await attemptStep(deps, attempt, { ...claim, isReload: load > 0 });
       if (finished === "saved") return;
     }
   } finally {
     interrupt.unwatch();
   }
   throw new PawlError("PAWL_STEP_CONFLICT", `step ${job.step} lost ${MOST_RELOADS} races in a row`);
+}
+
+type Claimed = Extract<Claim, { kind: "claimed" }> & { readonly isReload: boolean };
+type Attempt = Pick<Work, "job" | "signal" | "interrupt">;
+
+async function attemptStep(deps: StepDeps, attempt: Attempt, claim: Claimed): Promise<Finished> {
+  try {
+    const work = await open(deps, attempt, claim);
+    if (work === null) return "saved";
+    await deps.reach?.("after_load", attempt.job);
+    return await advance(deps, work);
+  } catch (error) {
+    await giveBack(deps, claim.fence, { error, signal: attempt.signal });
+    throw error;
+  }
+}
+
+/** This process lives, so its claim is no crash; only a step that threw is at fault. */
+async function giveBack(
+  deps: StepDeps,
+  fence: Claimed["fence"],
+  { error, signal }: { readonly error: unknown; readonly signal: AbortSignal },
+): Promise<void> {
+  const isElsewheres = error instanceof PawlError && error.code === "PAWL_AGENT_UNKNOWN";
+  const why = signal.aborted || isElsewheres ? "handed_back" : "fault";
+  // What made the step throw may be Redis itself: then the claim counts as the crash it may be.
+  await deps.store.release(fence, why).catch(() => undefined);
 }
 
 /**
@@ -66,11 +91,7 @@ async function goneOn(deps: StepDeps, job: StepJob, step: number): Promise<void>
 }
 
 /** Folds the step's journal and what has arrived since; null: unreadable, and parked untouched. */
-async function open(
-  deps: StepDeps,
-  attempt: Pick<Work, "job" | "signal" | "interrupt">,
-  claim: Extract<Claim, { kind: "claimed" }> & { readonly isReload: boolean },
-): Promise<Work | null> {
+async function open(deps: StepDeps, attempt: Attempt, claim: Claimed): Promise<Work | null> {
   try {
     const saved = parseRunState(claim.json);
     const mind = await deps.resolve(saved);
@@ -82,6 +103,7 @@ async function open(
       ...attempt,
       ...mind,
       fence: claim.fence,
+      tries: claim.tries,
       savedStatus: saved.status,
       heard: claim.inbox.length,
       startedAt: deps.now(),
@@ -89,9 +111,9 @@ async function open(
       events,
       journaled: events.length,
     };
-    if (work.state.status === "queued") record(work, deps.now(), { type: "started" });
-    if (claim.claims > 1 && !claim.isReload)
-      record(work, deps.now(), { type: "resumed", claim: claim.claims });
+    if (work.state.status === "queued") record(work, claim.since, { type: "started" });
+    const { claims } = claim.tries;
+    if (claims > 1 && !claim.isReload) record(work, deps.now(), { type: "resumed", claim: claims });
     observe(deps, work, claim.inbox);
     return work;
   } catch (error) {
@@ -114,6 +136,9 @@ function observe(deps: StepDeps, work: Work, inbox: readonly string[]): void {
 async function advance(deps: StepDeps, work: Work): Promise<Finished> {
   const until = work.fastForward === true ? (work.state.waiting?.until ?? null) : null;
   const plan: Plan = next(work.state, until ?? deps.now());
+  const broken = brokenStep(work);
+  // A stop that is due anyway runs nothing of what the workers died of.
+  if (broken !== null && plan.do !== "stop") return endBroken(deps, work, broken);
   switch (plan.do) {
     case "nothing":
       // Counted off all the same: while this job exists its id takes no other, so a message that

@@ -9,7 +9,7 @@ import type { RunState } from "../core/run-state.ts";
 import type { Status } from "../core/stop.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { Provider } from "../providers/provider.ts";
-import type { Fence, RunStore } from "../store/run-store.ts";
+import type { Fence, RunStore, Tries } from "../store/run-store.ts";
 import type { Interrupts } from "../queue/interrupts.ts";
 import type { StepJob } from "../queue/step-queue.ts";
 import type { EffectLedger } from "../store/effect-ledger.ts";
@@ -78,6 +78,7 @@ export interface Work {
   readonly fence: Fence;
   readonly signal: AbortSignal;
   readonly interrupt: Interrupt;
+  readonly tries: Tries;
   /** The status under which the store has the run indexed. */
   readonly savedStatus: Status;
   /** Inbox entries taken in. */

@@ -20,6 +20,8 @@ export interface RedisKeys {
   readonly interrupts: string;
   readonly all: string;
   readonly live: string;
+  /** Running runs by the moment at which their time is over. */
+  readonly deadlines: string;
   readonly byStatus: (status: string) => string;
   readonly byTicket: (ticketId: string) => string;
 }
@@ -49,6 +51,7 @@ export function redisKeys(prefix: string): RedisKeys {
     interrupts: `${prefix}:interrupts`,
     all: `${prefix}:runs`,
     live: `${prefix}:runs:live`,
+    deadlines: `${prefix}:runs:deadlines`,
     byStatus: (status) => `${prefix}:runs:status:${status}`,
     byTicket: (ticketId) => `${prefix}:runs:ticket:${ticketId}`,
   };

@@ -17,13 +17,15 @@ export async function readRun(
   keys: RedisKeys,
   id: string,
 ): Promise<StoredRun | null> {
-  const [rev, step, json, journal, parked] = await redis.hmget(
+  const [rev, step, json, journal, parked, claims, since] = await redis.hmget(
     keys.run(id),
     "rev",
     "step",
     "json",
     "journal",
     "parked",
+    "claims",
+    "since",
   );
   if (rev === null || rev === undefined) return null;
   return {
@@ -33,6 +35,7 @@ export async function readRun(
     step: Number(step),
     inbox: await redis.llen(keys.inbox(id)),
     journal: splitLines(journal ?? ""),
+    since: Number(claims) > 0 ? Number(since) : null,
     parked: parked !== null && parked !== undefined,
   };
 }

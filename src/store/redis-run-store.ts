@@ -5,6 +5,7 @@
  */
 import type { Redis } from "ioredis";
 import type { Event } from "../core/event.ts";
+import { deadlineOf } from "../core/budget.ts";
 import type { RunState } from "../core/run-state.ts";
 import { isTerminal } from "../core/stop.ts";
 import type { RedisKeys } from "./redis-keys.ts";
@@ -21,6 +22,7 @@ import type {
   RunStore,
   Save,
   StepEnqueuer,
+  Tries,
   Written,
 } from "./run-store.ts";
 
@@ -42,6 +44,8 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
   const create = defineScript(redis, "create", composed);
   const save = defineScript(redis, "save", composed);
   const claim = defineScript(redis, "claim");
+  const release = defineScript(redis, "release");
+  const overdue = defineScript(redis, "overdue");
   const journal = defineScript(redis, "journal");
   const intend = defineScript(redis, "intend");
   const post = defineScript(redis, "post");
@@ -62,6 +66,7 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
           keys.live,
           keys.byStatus(status),
           keys.byTicket(ticketId),
+          keys.deadlines,
           ...queueKeys,
         ],
         [
@@ -72,6 +77,7 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
           status,
           step,
           ...approvalArgv(state),
+          deadlineOf(state) ?? "",
           events.length,
           ...events.map(lineOf),
           ...(await queueArgv(runId, step)),
@@ -81,19 +87,27 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
       return made === 1;
     },
 
-    async claim(runId, step): Promise<Claim> {
-      const reply = await claim([keys.run(runId), keys.inbox(runId)], [newOp(), step]);
-      const [kind, rev, claims, json, lines, ...inbox] = reply as [string, ...string[]];
+    async claim(runId, step, again = false): Promise<Claim> {
+      const argv = [newOp(), step, again ? 1 : 0, now()];
+      const reply = await claim([keys.run(runId), keys.inbox(runId)], argv);
+      const [kind, rev, ...rest] = reply as [string, ...string[]];
+      const [claims, excused, faults, since, json, lines, ...inbox] = rest;
       if (kind === "missing" || kind === "ended") return { kind };
       if (kind === "elsewhere") return { kind, step: Number(rev) };
       return {
         kind: "claimed",
         fence: { runId, step, rev: Number(rev) },
-        claims: Number(claims),
+        tries: triesOf(Number(claims), Number(excused), Number(faults)),
+        since: Number(since),
         json: json ?? "",
         journal: splitLines(lines ?? ""),
         inbox,
       };
+    },
+
+    async release(fence, why) {
+      const argv = [newOp(), fence.rev, why === "fault" ? 1 : 0];
+      return written(fence, await release([keys.run(fence.runId)], argv));
     },
 
     async journal(fence, events) {
@@ -128,6 +142,7 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
           keys.live,
           keys.byStatus(change.previousStatus),
           keys.byStatus(state.status),
+          keys.deadlines,
           ...effect.keys,
           ...queueKeys,
         ],
@@ -144,6 +159,7 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
           runId,
           state.createdAt,
           ...approvalArgv(state),
+          deadlineChange(change),
           ...effect.argv,
           events.length,
           ...events.map(lineOf),
@@ -195,12 +211,22 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
     idle: (beforeMs, limit) =>
       redis.zrange(keys.live, "-inf", `(${beforeMs}`, "BYSCORE", "LIMIT", 0, limit),
 
+    async overdue(at, leaseMs, limit) {
+      return (await overdue([keys.deadlines], [at, at + leaseMs, limit])) as string[];
+    },
+
+    async setDeadline(runId, at) {
+      await (at === null
+        ? redis.zrem(keys.deadlines, runId)
+        : redis.zadd(keys.deadlines, "XX", at, runId));
+    },
+
     async looked(runId) {
       await redis.zadd(keys.live, "XX", now(), runId);
     },
 
     async park(fence) {
-      const target = [keys.run(fence.runId), keys.live, keys.byStatus("failed")];
+      const target = [keys.run(fence.runId), keys.live, keys.byStatus("failed"), keys.deadlines];
       return written(fence, await park(target, [newOp(), fence.rev, fence.runId, now()]));
     },
   };
@@ -215,6 +241,17 @@ const REFUSED: readonly Decided[] = [
   "arguments_changed",
   "approval_expired",
 ];
+
+function triesOf(claims: number, excused: number, faults: number): Tries {
+  return { claims, crashes: Math.max(0, claims - 1 - excused), faults };
+}
+
+/** As ARGV: the new deadline, "none" to take it away, "" where it stays as it is. */
+function deadlineChange({ state, previousStatus }: Save): number | string {
+  // It moves only when a run begins, parks, goes on or ends: no command for the steps in between.
+  if (previousStatus === "running" && state.status === "running") return "";
+  return deadlineOf(state) ?? "none";
+}
 
 function approvalArgv({ pending }: RunState): readonly (string | number)[] {
   if (pending === null || pending.status !== "pending") return ["", "", 0];

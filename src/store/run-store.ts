@@ -36,12 +36,23 @@ export interface Fence {
   rev: number;
 }
 
+/** How a step has fared so far; all of it is forgotten when the step is saved. */
+export interface Tries {
+  /** How often it has been claimed, this time included: more than 1 is a resume. */
+  readonly claims: number;
+  /** Claims that ended in silence: their worker died, or froze until another took the step. */
+  readonly crashes: number;
+  /** Claims that were given back because the step threw. */
+  readonly faults: number;
+}
+
 export type Claim =
   | {
       readonly kind: "claimed";
       readonly fence: Fence;
-      /** How often this step has been claimed, this time included: more than 1 is a resume. */
-      readonly claims: number;
+      readonly tries: Tries;
+      /** When the step was first claimed, in ms since epoch. */
+      readonly since: number;
       /** Snapshot text as stored; parsing is the caller's, who must park what cannot be read. */
       readonly json: string;
       /** What earlier claims of this step have journaled, a line each. */
@@ -102,6 +113,8 @@ export interface StoredRun {
   readonly step: number;
   readonly inbox: number;
   readonly journal: readonly string[];
+  /** When its step was first claimed (ms since epoch); null: not yet. */
+  readonly since: number | null;
   /** Ended as failed/unreadable_state without touching its snapshot. */
   readonly parked: boolean;
 }
@@ -109,7 +122,10 @@ export interface StoredRun {
 export interface RunStore {
   /** Run record and first job together, or nothing. False: this run id exists already. */
   readonly create: (run: NewRun) => Promise<boolean>;
-  readonly claim: (runId: string, step: number) => Promise<Claim>;
+  /** `again`: the same worker after a lost race, which is no new try. */
+  readonly claim: (runId: string, step: number, again?: boolean) => Promise<Claim>;
+  /** Gives a claim back alive, so that it counts as no crash; `fault`: the step threw. */
+  readonly release: (fence: Fence, why: "handed_back" | "fault") => Promise<Written>;
   /** Appends to the step's journal: a decision is on disk before anything acts on it. */
   readonly journal: (fence: Fence, events: readonly Event[]) => Promise<Written>;
   /**
@@ -136,6 +152,13 @@ export interface RunStore {
   readonly list: (filter: RunFilter) => Promise<readonly StoredRun[]>;
   /** Ids of unfinished runs last saved before a time (ms), oldest first. */
   readonly idle: (beforeMs: number, limit: number) => Promise<readonly string[]>;
+  /**
+   * Ids of runs whose running time is over at `now` (ms), each given to one caller; the others see
+   * it again after the lease (ms).
+   */
+  readonly overdue: (now: number, leaseMs: number, limit: number) => Promise<readonly string[]>;
+  /** Says when a run's time is over (ms since epoch); null: it has no deadline now. */
+  readonly setDeadline: (runId: string, at: number | null) => Promise<void>;
   /** Puts a resting run behind the others: the next sweep begins with those not yet looked at. */
   readonly looked: (runId: string) => Promise<void>;
   /** Ends a run that cannot be read, leaving its snapshot and journal untouched. */

@@ -25,8 +25,10 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
 export function createStepLog(logger: Logger) {
   return {
     step(state: RunState, events: readonly Event[]): void {
-      if (!logger.isLevelEnabled("info")) return;
-      logger.info(stepLine(state, events), "step");
+      // What the on-call engineer is woken for stands out by its level.
+      const level = state.status === "failed" ? "error" : "info";
+      if (!logger.isLevelEnabled(level)) return;
+      logger[level](stepLine(state, events), "step");
     },
     fault(job: { readonly runId: string; readonly step: number }, error: unknown): void {
       const code = error instanceof PawlError ? error.code : "internal_error";

@@ -6,7 +6,7 @@ import { reduce, replay } from "../../src/core/reduce.ts";
 import { parseRunState, type RunState } from "../../src/core/run-state.ts";
 import { type Approval } from "../../src/core/approval.ts";
 import { stop } from "../../src/core/stop.ts";
-import type { ApprovalDecision, Claim, Fence, Save } from "../../src/store/run-store.ts";
+import type { ApprovalDecision, Claim, Fence, RunStore, Save } from "../../src/store/run-store.ts";
 import { openBackbone, storeOn, type Enqueuing } from "../support/backbone.ts";
 import { orderDomain } from "../support/order-agent.ts";
 import { acceptedEvent, AT } from "../support/run-fixture.ts";
@@ -173,10 +173,14 @@ describe.each(["composed", "apart"] as const)("a run store, jobs %s", (enqueuing
       const runId = await create();
       await store.post(runId, REPLY);
       const first = await claim(runId);
-      expect(first).toMatchObject({ claims: 1, journal: [], inbox: [JSON.stringify(REPLY)] });
+      expect(first).toMatchObject({
+        tries: { claims: 1, crashes: 0, faults: 0 },
+        journal: [],
+        inbox: [JSON.stringify(REPLY)],
+      });
       await store.journal(first.fence, [{ type: "started", at: AT, step: 1 }]);
       const second = await claim(runId);
-      expect(second.claims).toBe(2);
+      expect(second.tries).toEqual({ claims: 2, crashes: 1, faults: 0 });
       expect(second.json).toBe(first.json);
       expect(second.journal.map((line) => JSON.parse(line) as unknown)).toMatchObject([
         { type: "started" },
@@ -202,7 +206,45 @@ describe.each(["composed", "apart"] as const)("a run store, jobs %s", (enqueuing
       const runId = await create();
       const [first, second] = await resending(() => store.claim(runId, 1));
       expect(second).toEqual(first);
-      expect(first).toMatchObject({ claims: 1 });
+      expect(first).toMatchObject({ tries: { claims: 1 } });
+    });
+
+    test("once more by the same worker is no new try", async () => {
+      const { store, create, claim } = await setup(enqueuing);
+      const runId = await create();
+      const { fence } = await claim(runId);
+      expect(await store.claim(runId, 1, true)).toMatchObject({
+        tries: { claims: 1, crashes: 0 },
+        fence: { rev: fence.rev + 1 },
+      });
+    });
+
+    test("given back is no crash, and a fault only if the step threw", async () => {
+      const { store, create, claim } = await setup(enqueuing);
+      const runId = await create();
+      expect(await store.release((await claim(runId)).fence, "handed_back")).toBe("applied");
+      const second = await claim(runId);
+      expect(second.tries).toEqual({ claims: 2, crashes: 0, faults: 0 });
+      expect(await store.release(second.fence, "fault")).toBe("applied");
+      await claim(runId);
+      // The third died: nobody gave it back.
+      const last = await claim(runId);
+      expect(last.tries).toEqual({ claims: 4, crashes: 1, faults: 1 });
+      await store.save(last.fence, saveOf(last.json, [STEP_ENDED]));
+      expect(await store.claim(runId, 2)).toMatchObject({
+        tries: { claims: 1, crashes: 0, faults: 0 },
+      });
+    });
+
+    test("cannot be given back by who lost it, and given back twice is once", async () => {
+      const { store, create, claim, resending } = await setup(enqueuing);
+      const runId = await create();
+      const frozen = await claim(runId);
+      const { fence } = await claim(runId);
+      expect(await store.release(frozen.fence, "handed_back")).toBe("conflict");
+      const replies = await resending(() => store.release({ ...fence }, "handed_back"));
+      expect(replies).toEqual(["applied", "applied"]);
+      expect((await claim(runId)).tries).toEqual({ claims: 3, crashes: 1, faults: 0 });
     });
 
     test("tells what is missing, ended or elsewhere", async () => {
@@ -212,6 +254,38 @@ describe.each(["composed", "apart"] as const)("a run store, jobs %s", (enqueuing
       expect(await kit.store.claim(runId, 1)).toEqual({ kind: "ended" });
       const other = await kit.create();
       expect(await kit.store.claim(other, 7)).toEqual({ kind: "elsewhere", step: 1 });
+    });
+  });
+
+  describe("deadlines", () => {
+    const LATE = AT + 10 * 24 * 3_600_000;
+    const overdue = (store: RunStore) => store.overdue(LATE, 1_000, 9);
+
+    test("a run that is under way has one, for one caller at a time", async () => {
+      const { store, create } = await setup(enqueuing);
+      const runId = await create();
+      expect(await overdue(store)).toEqual([runId]);
+      expect(await overdue(store)).toEqual([]);
+      expect(await store.overdue(LATE + 1_001, 1_000, 9)).toEqual([runId]);
+    });
+
+    test("a parked run and an ended run have none", async () => {
+      const kit = await setup(enqueuing);
+      await parkedRun(kit);
+      await endedRun(kit);
+      expect(await overdue(kit.store)).toEqual([]);
+    });
+
+    test("one can be moved and taken away, and an ended run gets none", async () => {
+      const kit = await setup(enqueuing);
+      const { store } = kit;
+      const runId = await kit.create();
+      await store.setDeadline(runId, LATE + 1);
+      expect(await overdue(store)).toEqual([]);
+      await store.setDeadline(runId, null);
+      expect(await store.overdue(LATE + 9, 1_000, 9)).toEqual([]);
+      await store.setDeadline((await endedRun(kit)).runId, 1);
+      expect(await overdue(store)).toEqual([]);
     });
   });
 
@@ -263,7 +337,7 @@ describe.each(["composed", "apart"] as const)("a run store, jobs %s", (enqueuing
       expect(await hasJob(runId, 2)).toBe("present");
       expect(await store.list({ status: "running", limit: 9 })).toMatchObject([{ id: runId }]);
       expect(await store.list({ status: "queued", limit: 9 })).toEqual([]);
-      expect(await claim(runId, 2)).toMatchObject({ claims: 1 });
+      expect(await claim(runId, 2)).toMatchObject({ tries: { claims: 1 } });
     });
 
     test("a save sent again is applied once, and its job is there", async () => {

@@ -2,12 +2,14 @@
   Makes a step true: snapshot, events, indexes, inbox and (where `enqueue` is composed in) the next job
   in one write, or nothing. A waiting run whose inbox has filled meanwhile is woken here: otherwise a
   reply that came just before the save would find no job.
-  KEYS: 1 run, 2 events, 3 inbox, 4 live, 5 old status index, 6 new status index, 7 effect,
-        8 the customer's effects (7 and 8 are the run's where no effect is settled), 9… the queue's
+  KEYS: 1 run, 2 events, 3 inbox, 4 live, 5 old status index, 6 new status index, 7 deadlines,
+        8 effect, 9 the customer's effects (8 and 9 are the run's where no effect is settled),
+        10… the queue's
   ARGV: 1 op, 2 rev, 3 json, 4 step, 5 ended (1|0), 6 next job wanted (1|0), 7 inbox entries heard,
         8 only if all is heard (1|0), 9 now (ms), 10 run id, 11 score (created at),
         12 approval waited for ("" for none), 13 hash of its arguments, 14 until when (ms),
-        15 state of the effect ("" for none), 16 its key, 17 number of events, 18… events, then the queue's
+        15 deadline (ms; "none" to take it away, "" to leave it), 16 state of the effect ("" for none),
+        17 its key, 18 number of events, 19… events, then the queue's
   Returns 1 applied, 2 this op was applied before, 0 conflict, 3 the inbox holds more,
           4 applied, and the next job is still to be added apart
 ]]
@@ -21,16 +23,22 @@ redis.call("HSET", KEYS[1], "rev", tonumber(run[1]) + 1, "op", ARGV[1], "json", 
 if ARGV[12] ~= "" then
   -- Apart from the snapshot: a snapshot that was tampered with cannot approve itself.
   redis.call("HSET", KEYS[1], "approval", ARGV[12], "approval_hash", ARGV[13], "approval_until", ARGV[14])
+  redis.call("HDEL", KEYS[1], "excused", "faults")
 else
-  redis.call("HDEL", KEYS[1], "approval", "approval_hash", "approval_until")
+  redis.call("HDEL", KEYS[1], "approval", "approval_hash", "approval_until", "excused", "faults")
 end
-if ARGV[15] ~= "" then
-  redis.call("HSET", KEYS[7], "state", ARGV[15], "settled_at", ARGV[9])
-  if ARGV[15] == "failed" and KEYS[8] ~= KEYS[1] then redis.call("ZREM", KEYS[8], ARGV[16]) end
+if ARGV[15] == "none" then
+  redis.call("ZREM", KEYS[7], ARGV[10])
+elseif ARGV[15] ~= "" then
+  redis.call("ZADD", KEYS[7], ARGV[15], ARGV[10])
 end
-local count = tonumber(ARGV[17])
-for from = 18, 17 + count, 1000 do
-  redis.call("RPUSH", KEYS[2], unpack(ARGV, from, math.min(from + 999, 17 + count)))
+if ARGV[16] ~= "" then
+  redis.call("HSET", KEYS[8], "state", ARGV[16], "settled_at", ARGV[9])
+  if ARGV[16] == "failed" and KEYS[9] ~= KEYS[1] then redis.call("ZREM", KEYS[9], ARGV[17]) end
+end
+local count = tonumber(ARGV[18])
+for from = 19, 18 + count, 1000 do
+  redis.call("RPUSH", KEYS[2], unpack(ARGV, from, math.min(from + 999, 18 + count)))
 end
 if tonumber(ARGV[7]) > 0 then redis.call("LTRIM", KEYS[3], ARGV[7], -1) end
 if KEYS[5] ~= KEYS[6] then
@@ -45,6 +53,6 @@ end
 redis.call("ZADD", KEYS[4], ARGV[9], ARGV[10])
 if ARGV[6] == "1" or unheard > 0 then
   if not enqueue then return 4 end
-  enqueue({ unpack(KEYS, 9) }, { unpack(ARGV, 18 + count) })
+  enqueue({ unpack(KEYS, 10) }, { unpack(ARGV, 19 + count) })
 end
 return 1
