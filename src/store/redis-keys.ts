@@ -16,6 +16,8 @@ export interface RedisKeys {
   readonly approval: (approvalId: string) => string;
   readonly effect: (idempotencyKey: string) => string;
   readonly effectsOf: (customerId: string) => string;
+  /** The day is a date such as 2026-12-03. */
+  readonly tenantDay: (tenant: string, day: string) => string;
   /** The channel of interrupts. */
   readonly interrupts: string;
   readonly all: string;
@@ -48,6 +50,7 @@ export function redisKeys(prefix: string): RedisKeys {
     approval: (approvalId) => `${prefix}:approval:${approvalId}`,
     effect: (idempotencyKey) => `${prefix}:effect:${idempotencyKey}`,
     effectsOf: (customerId) => `${prefix}:customer:${customerId}:effects`,
+    tenantDay: (tenant, day) => `${prefix}:tenant:${tenant}:day:${day}`,
     interrupts: `${prefix}:interrupts`,
     all: `${prefix}:runs`,
     live: `${prefix}:runs:live`,

@@ -13,6 +13,7 @@ import { LEDGER_KEPT_MS } from "./effect-ledger.ts";
 import { rowArgv, settledEffect } from "./redis-effect-ledger.ts";
 import { listRuns, readRun, splitLines } from "./redis-run-reads.ts";
 import { defineScript } from "./redis-script.ts";
+import { accountArgv } from "./redis-tenant-accounts.ts";
 import type {
   Claim,
   Decided,
@@ -41,12 +42,12 @@ export interface RedisRunStoreDeps {
 export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
   const { redis, keys, enqueuer, newOp, now } = deps;
   const composed = enqueuer.lua ?? "";
-  const create = defineScript(redis, "create", composed);
-  const save = defineScript(redis, "save", composed);
+  const create = defineScript(redis, "create", [], composed);
+  const save = defineScript(redis, "save", [], composed);
   const claim = defineScript(redis, "claim");
   const release = defineScript(redis, "release");
   const overdue = defineScript(redis, "overdue");
-  const journal = defineScript(redis, "journal");
+  const journal = defineScript(redis, "journal", ["account"]);
   const intend = defineScript(redis, "intend");
   const post = defineScript(redis, "post");
   const park = defineScript(redis, "park");
@@ -110,9 +111,14 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
       return written(fence, await release([keys.run(fence.runId)], argv));
     },
 
-    async journal(fence, events) {
+    async journal(fence, events, move = null) {
+      const { runId } = fence;
       const lines = events.map((event) => `${lineOf(event)}\n`).join("");
-      return written(fence, await journal([keys.run(fence.runId)], [newOp(), fence.rev, lines]));
+      const day = move === null ? keys.run(runId) : keys.tenantDay(move.tenant, move.day);
+      const argv = [newOp(), fence.rev, lines, ...accountArgv(runId, move)];
+      const reply = await journal([keys.run(runId), day], argv);
+      if (reply === 5) return "no_tokens";
+      return reply === 6 ? "no_money" : written(fence, reply);
     },
 
     async intend(fence, events, intent) {

@@ -7,6 +7,7 @@ import type { Event, Happening } from "../core/event.ts";
 import type { RunState } from "../core/run-state.ts";
 import type { EffectIntent } from "./effect-ledger.ts";
 import type { Status } from "../core/stop.ts";
+import type { AccountMove } from "./tenant-account.ts";
 
 /** Makes the job of a run's step, in the same atomic write where the queue can lend its script. */
 export interface StepEnqueuer {
@@ -126,8 +127,15 @@ export interface RunStore {
   readonly claim: (runId: string, step: number, again?: boolean) => Promise<Claim>;
   /** Gives a claim back alive, so that it counts as no crash; `fault`: the step threw. */
   readonly release: (fence: Fence, why: "handed_back" | "fault") => Promise<Written>;
-  /** Appends to the step's journal: a decision is on disk before anything acts on it. */
-  readonly journal: (fence: Fence, events: readonly Event[]) => Promise<Written>;
+  /**
+   * Appends to the step's journal: a decision is on disk before anything acts on it. A move of the
+   * tenant's day is made in the same write; where the day does not suffice nothing is written.
+   */
+  readonly journal: (
+    fence: Fence,
+    events: readonly Event[],
+    move?: AccountMove | null,
+  ) => Promise<Exclude<Written, "inbox_changed"> | "no_tokens" | "no_money">;
   /**
    * The journal's write for an intent, with its row in the effect ledger. known: the ledger had the
    * row already, so the effect may have happened. customer_changed: nothing was written.
