@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import { defineAgent, type AgentPack } from "../agents/agent.ts";
-import type { Price } from "../core/budget.ts";
+import type { Price } from "../core/price.ts";
 import { PawlError } from "../core/errors.ts";
 import { canonicalJson } from "../core/call-key.ts";
 import { isJsonObject, type JsonObject } from "../core/json.ts";

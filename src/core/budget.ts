@@ -2,17 +2,9 @@
  * Four limits, each with its own reason: steps, running time, tokens, money. What a model call may
  * cost at worst is reserved before it leaves, so spend never passes a limit, crash or not.
  */
-import type { Usage } from "./decision.ts";
+import { outputFor, worstCost, type Price } from "./price.ts";
 import type { Amount, RunState } from "./run-state.ts";
 import { firstStop, isTerminal, stop, type Stop } from "./stop.ts";
-
-/** Integer micro-USD per million tokens; null price: a model that costs nothing. */
-export interface Price {
-  readonly inputMicroUsdPerMTok: number;
-  readonly cachedMicroUsdPerMTok: number;
-  readonly cacheWriteMicroUsdPerMTok: number;
-  readonly outputMicroUsdPerMTok: number;
-}
 
 /** Output tokens asked for by default, and the least that still lets a model finish a decision. */
 export const OUTPUT_CAP_TOKENS = 1_000;
@@ -84,63 +76,54 @@ export type Reservation =
   | { readonly ok: true; readonly amount: Amount; readonly outputCap: number }
   | { readonly ok: false; readonly stop: Stop };
 
+/** What the tenant has left today, apart from the run's own limits; null is unlimited. */
+export interface DayLeft {
+  readonly tenant: string;
+  readonly tokens: number | null;
+  readonly moneyMicroUsd: number | null;
+}
+
 /**
- * Takes the counted input of the next call and the model's price; returns what to reserve and the
- * output cap, lowered to what is left, or the stop when not even the least useful output fits.
+ * Takes the counted input of the next call (an upper bound) and the model's price; returns what to
+ * reserve and the output cap, lowered to what is left, or the stop when not even the least useful
+ * output fits.
  */
-export function reserve(state: RunState, inputTokens: number, price: Price | null): Reservation {
+export function reserve(
+  state: RunState,
+  inputTokens: number,
+  price: Price | null,
+  day: DayLeft | null = null,
+): Reservation {
   const { limits, spent } = state;
   const lost = state.reserved ?? { tokens: 0, moneyMicroUsd: 0 };
-  const tokensLeft = limits.tokens === null ? null : limits.tokens - spent.tokens - lost.tokens;
-  const moneyLeft =
-    limits.moneyMicroUsd === null
-      ? null
-      : limits.moneyMicroUsd - spent.moneyMicroUsd - lost.moneyMicroUsd;
-  const byMoney =
-    moneyLeft === null || price === null ? null : outputFor(moneyLeft, inputTokens, price);
-  const byTokens = tokensLeft === null ? null : tokensLeft - inputTokens;
-  if (byMoney !== null && byMoney < MIN_OUTPUT_TOKENS) {
-    const detail = `${moneyLeft} micro-USD left do not pay for ${inputTokens} input tokens`;
-    return { ok: false, stop: stop("budget_exhausted", "money_exceeded", detail) };
-  }
-  if (byTokens !== null && byTokens < MIN_OUTPUT_TOKENS) {
-    const detail = `${tokensLeft} tokens left do not hold ${inputTokens} input tokens`;
-    return { ok: false, stop: stop("budget_exhausted", "tokens_exceeded", detail) };
-  }
-  const outputCap = Math.min(OUTPUT_CAP_TOKENS, byMoney ?? Infinity, byTokens ?? Infinity);
-  // Who knows which tokens the server will write to its cache: at worst all, where that is dearer.
-  const isWriteDearer =
-    price !== null && price.cacheWriteMicroUsdPerMTok > price.inputMicroUsdPerMTok;
-  const cacheWrite = isWriteDearer ? inputTokens : 0;
-  const worst: Usage = {
-    input: inputTokens,
-    cached: 0,
-    cacheWrite,
-    output: outputCap,
-    reasoning: 0,
+  const own = {
+    tokens: left(limits.tokens, spent.tokens + lost.tokens),
+    moneyMicroUsd: left(limits.moneyMicroUsd, spent.moneyMicroUsd + lost.moneyMicroUsd),
   };
-  return {
-    ok: true,
-    outputCap,
-    amount: { tokens: inputTokens + outputCap, moneyMicroUsd: costOf(worst, price) },
-  };
+  let outputCap = OUTPUT_CAP_TOKENS;
+  for (const [of, has] of [["", own] as const, [dayOf(day), day] as const]) {
+    if (has === null) continue;
+    const { tokens, moneyMicroUsd: money } = has;
+    const byMoney = money === null || price === null ? null : outputFor(money, inputTokens, price);
+    if (byMoney !== null && byMoney < MIN_OUTPUT_TOKENS) {
+      const detail = `${money} micro-USD left${of} do not pay for ${inputTokens} input tokens`;
+      return { ok: false, stop: stop("budget_exhausted", "money_exceeded", detail) };
+    }
+    const byTokens = tokens === null ? null : tokens - inputTokens;
+    if (byTokens !== null && byTokens < MIN_OUTPUT_TOKENS) {
+      const detail = `${tokens} tokens left${of} do not hold ${inputTokens} input tokens`;
+      return { ok: false, stop: stop("budget_exhausted", "tokens_exceeded", detail) };
+    }
+    outputCap = Math.min(outputCap, byMoney ?? Infinity, byTokens ?? Infinity);
+  }
+  const moneyMicroUsd = worstCost(inputTokens, outputCap, price);
+  return { ok: true, outputCap, amount: { tokens: inputTokens + outputCap, moneyMicroUsd } };
 }
 
-function outputFor(moneyLeft: number, inputTokens: number, price: Price): number {
-  const dearest = Math.max(price.inputMicroUsdPerMTok, price.cacheWriteMicroUsdPerMTok);
-  const rest = moneyLeft * 1_000_000 - inputTokens * dearest;
-  if (price.outputMicroUsdPerMTok === 0) return rest >= 0 ? OUTPUT_CAP_TOKENS : 0;
-  return Math.floor(rest / price.outputMicroUsdPerMTok);
+function left(limit: number | null, used: number): number | null {
+  return limit === null ? null : limit - used;
 }
 
-/** Integer micro-USD of one call, rounded up once; each token is counted once, at its own price. */
-export function costOf(usage: Usage, price: Price | null): number {
-  if (price === null) return 0;
-  const plain = Math.max(0, usage.input - usage.cached - usage.cacheWrite);
-  const micro =
-    plain * price.inputMicroUsdPerMTok +
-    usage.cached * price.cachedMicroUsdPerMTok +
-    usage.cacheWrite * price.cacheWriteMicroUsdPerMTok +
-    usage.output * price.outputMicroUsdPerMTok;
-  return Math.ceil(micro / 1_000_000);
+function dayOf(day: DayLeft | null): string {
+  return day === null ? "" : ` of the day of tenant ${day.tenant}`;
 }

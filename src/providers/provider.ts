@@ -2,7 +2,7 @@
  * The contract of a model provider: one request in, one reply out, read once into the core's words.
  * Retries, budgets and journaling belong to the step; an adapter never retries by itself.
  */
-import type { Price } from "../core/budget.ts";
+import type { Price } from "../core/price.ts";
 import type { ModelContext } from "../core/context.ts";
 import type { RawArguments, Usage } from "../core/decision.ts";
 import { PawlError, type ErrorDetail } from "../core/errors.ts";

@@ -1,5 +1,5 @@
 /** The words of a written-down model: its turns, where they come from, what it costs. */
-import type { Price } from "../core/budget.ts";
+import type { Price } from "../core/price.ts";
 import type { Usage } from "../core/decision.ts";
 import type { Json } from "../core/json.ts";
 import type { ModelRequest } from "./provider.ts";

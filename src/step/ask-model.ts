@@ -2,9 +2,10 @@
  * Decide: one model call, reserved before it leaves. A crash before the decision is on disk leaves
  * the reservation as spent.
  */
-import { costOf, msLeft, reserve, timeExceeded } from "../core/budget.ts";
+import { msLeft, reserve, timeExceeded } from "../core/budget.ts";
 import { buildContext } from "../core/context.ts";
 import type { ReplyCall } from "../core/decision.ts";
+import { costOf } from "../core/price.ts";
 import { stop } from "../core/stop.ts";
 import { ProviderFault, type ModelReply, type ModelRequest } from "../providers/provider.ts";
 import { finishWithStop, type Finished } from "./finish.ts";

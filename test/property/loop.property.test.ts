@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { check } from "../../src/core/check.ts";
-import { costOf, reserve, type Price } from "../../src/core/budget.ts";
+import { reserve } from "../../src/core/budget.ts";
+import { costOf, type Price } from "../../src/core/price.ts";
 import type { ReplyCall, Usage } from "../../src/core/decision.ts";
 import { PawlError } from "../../src/core/errors.ts";
 import { checkMessage } from "../../src/core/evidence.ts";
@@ -42,15 +43,20 @@ test("any chain of moves stays inside the table, and the first terminal status i
 });
 
 const perMTok = fc.integer({ min: 0, max: 100_000_000 });
-/** A cached token is never dearer than a plain one: no server has it the other way. */
-const price: fc.Arbitrary<Price> = fc
-  .record({
-    inputMicroUsdPerMTok: perMTok,
-    cachedMicroUsdPerMTok: perMTok,
-    cacheWriteMicroUsdPerMTok: perMTok,
-    outputMicroUsdPerMTok: perMTok,
-  })
-  .filter(({ inputMicroUsdPerMTok: plain, cachedMicroUsdPerMTok: cached }) => cached <= plain);
+const rates = {
+  inputMicroUsdPerMTok: perMTok,
+  cachedMicroUsdPerMTok: perMTok,
+  cacheWriteMicroUsdPerMTok: perMTok,
+  outputMicroUsdPerMTok: perMTok,
+};
+/** Any rates: a cached token may be dearer than a plain one, a longer input cheaper. */
+const price: fc.Arbitrary<Price> = fc.record(
+  {
+    ...rates,
+    tiers: fc.array(fc.record({ aboveInputTokens: fc.nat(60_000), ...rates }), { maxLength: 3 }),
+  },
+  { requiredKeys: Object.keys(rates) as (keyof typeof rates)[] },
+);
 const limit = fc.option(fc.nat(200_000));
 
 test("spent and reserved never pass a limit, whatever the call then costs", () => {
@@ -60,24 +66,27 @@ test("spent and reserved never pass a limit, whatever the call then costs", () =
     spent: amounts,
     reserved: fc.option(amounts),
   });
-  const share = fc.record({ cached: fc.nat(100), written: fc.nat(100), output: fc.nat(100) });
+  const percent = fc.nat(100);
+  const share = fc.record({ input: percent, cached: percent, written: percent, output: percent });
   const property = fc.property(
     before,
     fc.nat(50_000),
     fc.option(price),
     share,
-    ({ limits, spent, reserved }, input, paid, used) => {
+    ({ limits, spent, reserved }, counted, paid, used) => {
       const state = {
         ...base,
         limits: { ...base.limits, ...limits },
         spent: { ...base.spent, ...spent },
         reserved,
       };
-      const made = reserve(state, input, paid);
+      const made = reserve(state, counted, paid);
       if (!made.ok) return true;
       const standing = reserved ?? { tokens: 0, moneyMicroUsd: 0 };
       const tokens = spent.tokens + standing.tokens + made.amount.tokens;
       const money = spent.moneyMicroUsd + standing.moneyMicroUsd + made.amount.moneyMicroUsd;
+      // What was counted is an upper bound of what the server then counts.
+      const input = Math.floor((counted * used.input) / 100);
       const cached = Math.floor((input * used.cached) / 100);
       const usage: Usage = {
         input,

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import {
-  costOf,
   exhausted,
   isLastStep,
   MIN_OUTPUT_TOKENS,
@@ -8,20 +7,13 @@ import {
   OUTPUT_CAP_TOKENS,
   reserve,
   runningMs,
-  type Price,
 } from "../../src/core/budget.ts";
-import { NO_USAGE, type Usage } from "../../src/core/decision.ts";
+import { NO_USAGE } from "../../src/core/decision.ts";
+import { costOf } from "../../src/core/price.ts";
 import type { Limits, RunState } from "../../src/core/run-state.ts";
 import { orderDomain } from "../support/order-agent.ts";
+import { PRICE } from "../support/price.ts";
 import { AT, callOf, runningState, turnOf } from "../support/run-fixture.ts";
-
-/** Four prices that no sum of others hides. */
-const PRICE: Price = {
-  inputMicroUsdPerMTok: 3_000_000,
-  cachedMicroUsdPerMTok: 300_000,
-  cacheWriteMicroUsdPerMTok: 3_750_000,
-  outputMicroUsdPerMTok: 15_000_000,
-};
 
 function setup(limits: Partial<Limits> = {}, changes: Partial<RunState> = {}) {
   const state = runningState(orderDomain().agent, changes);
@@ -153,36 +145,34 @@ describe("reserve", () => {
     expect(costOf(usage, PRICE)).toBeLessThanOrEqual(reservation.amount.moneyMicroUsd);
   });
 
+  describe("from a tenant's day", () => {
+    const day = { tenant: "acme", tokens: null, moneyMicroUsd: null };
+
+    test("the smaller of what the run and the day have left caps the output", () => {
+      const money = { ...day, moneyMicroUsd: 375 + 1_500 };
+      expect(reserve(setup(), 100, PRICE, money)).toMatchObject({ outputCap: 100 });
+      const tokens = { ...day, tokens: 250 };
+      expect(reserve(setup({ tokens: 300 }), 100, null, tokens)).toMatchObject({ outputCap: 150 });
+      expect(reserve(setup({ tokens: 200 }), 100, null, tokens)).toMatchObject({ outputCap: 100 });
+    });
+
+    test("a stop names the tenant whose day is over", () => {
+      const over = { ...day, moneyMicroUsd: 0 };
+      const stopped = reserve(setup(), 100, PRICE, over);
+      expect(stopped).toMatchObject({ ok: false, stop: { reason: "money_exceeded" } });
+      expect(JSON.stringify(stopped)).toContain("tenant acme");
+      const reason = { stop: { reason: "tokens_exceeded" } };
+      expect(reserve(setup(), 100, null, { ...day, tokens: 163 })).toMatchObject(reason);
+    });
+
+    test("a day without limits changes nothing", () => {
+      expect(reserve(setup(), 100, PRICE, day)).toEqual(reserve(setup(), 100, PRICE));
+    });
+  });
+
   test("free output is allowed as long as the input is paid for", () => {
     const free = { ...PRICE, outputMicroUsdPerMTok: 0 };
     expect(reserve(setup({ moneyMicroUsd: 375 }), 100, free)).toMatchObject({ ok: true });
     expect(reserve(setup({ moneyMicroUsd: 374 }), 100, free)).toMatchObject({ ok: false });
-  });
-});
-
-describe("costOf", () => {
-  const M = 1_000_000;
-  const usage = (changes: Partial<Usage>): Usage => ({ ...NO_USAGE, ...changes });
-
-  test("each token is priced once, by what it was", () => {
-    const all = usage({ input: 3 * M, cached: M, cacheWrite: M, output: 2 * M, reasoning: M });
-    expect(costOf(all, PRICE)).toBe(3_000_000 + 300_000 + 3_750_000 + 2 * 15_000_000);
-  });
-
-  test("a part of a micro-USD is rounded up, once", () => {
-    expect(costOf(usage({ input: 1 }), { ...PRICE, inputMicroUsdPerMTok: 1 })).toBe(1);
-    const cheap = { ...PRICE, inputMicroUsdPerMTok: 1, outputMicroUsdPerMTok: 1 };
-    expect(costOf(usage({ input: 1, output: 1 }), cheap)).toBe(1);
-    expect(costOf(NO_USAGE, PRICE)).toBe(0);
-  });
-
-  test("parts that add up to more than the input are not paid back", () => {
-    expect(costOf(usage({ input: 10, cached: 20 }), { ...PRICE, cachedMicroUsdPerMTok: 0 })).toBe(
-      0,
-    );
-  });
-
-  test("a model without a price costs nothing", () => {
-    expect(costOf(usage({ input: M, output: M }), null)).toBe(0);
   });
 });
