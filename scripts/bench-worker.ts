@@ -34,7 +34,7 @@ const read = defineTool({
 const provider: Provider = {
   model: "none",
   price: null,
-  countInput: () => 0,
+  countInput: () => ({ tokens: 0, isMetered: false }),
   decide: ({ turn }) => {
     const page = turn + 1;
     const work = {

@@ -10,7 +10,7 @@ import {
 } from "../core/agent-spec.ts";
 import type { FactCondition } from "../core/condition.ts";
 import { PawlError } from "../core/errors.ts";
-import { DEFAULT_LIMITS, type Limits } from "../core/run-state.ts";
+import { DEFAULT_LIMITS, type Limits, type RunState } from "../core/run-state.ts";
 import { allowDeclared, type Policy } from "../policy/policy.ts";
 import { checkAgentSpec, createRegistry } from "../tools/registry.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -43,6 +43,9 @@ export interface AgentDefinition {
   readonly postcondition?: readonly FactCondition[];
   readonly nudges?: number;
   readonly limits?: Partial<Limits>;
+  readonly ceiling?: Partial<Limits>;
+  readonly context?: AgentSpec["context"];
+  readonly isRoutine?: (state: RunState) => boolean;
   readonly crashBudget?: number;
   readonly queue?: string;
 }
@@ -71,6 +74,9 @@ export function defineAgent(definition: AgentDefinition): AgentPack {
     postcondition: definition.postcondition ?? [],
     nudges: definition.nudges ?? 0,
     limits: { ...DEFAULT_LIMITS, ...definition.limits },
+    ceiling: definition.ceiling ?? {},
+    context: definition.context ?? "state",
+    isRoutine: definition.isRoutine ?? null,
     crashBudget: definition.crashBudget ?? CRASH_BUDGET,
     queue: definition.queue ?? "support",
   };

@@ -215,5 +215,10 @@ function compareRequest(want: Case["expect"]["lastRequest"], seen: Seen): Failur
   for (const text of want.lacks ?? []) {
     if (holds(text)) failures.push({ path: "/lastRequest/lacks", want: text, got: true });
   }
+  const { unsendable } = request;
+  if (want.sendable !== undefined && want.sendable !== (unsendable === null)) {
+    const got = unsendable ?? true;
+    failures.push({ path: "/lastRequest/sendable", want: want.sendable, got });
+  }
   return failures;
 }

@@ -1,9 +1,11 @@
 /**
- * What a run with a crash may not show otherwise than the uninterrupted one, and the one way in
- * which it rightly ends elsewhere: the crash itself cost something, and the budget holds.
+ * What a run with a crash may not show otherwise than the uninterrupted one, and the two ways in
+ * which it rightly does less: the crash itself cost something and the budget holds, or a step that
+ * came again heard at its start what the uninterrupted one heard in its middle.
  */
 import { jsonEqual } from "../core/json.ts";
 import { summaryOf, type Failure, type Seen, type Summary } from "./case-result.ts";
+import type { Case } from "./case.ts";
 import type { CrashPointName } from "./happenings.ts";
 
 export interface Crash {
@@ -12,13 +14,19 @@ export interface Crash {
 }
 
 /** One failure for each part of the summary that differs; none where the budget explains it. */
-export function crashDifference(uninterrupted: Seen, crashed: Seen, crash: Crash): Failure[] {
+export function crashDifference(
+  { events }: Pick<Case, "events">,
+  [uninterrupted, crashed]: readonly [Seen, Seen],
+  crash: Crash,
+): Failure[] {
   const want = summaryOf(uninterrupted);
   const got = summaryOf(crashed);
   const different = (Object.keys(want) as (keyof Summary)[]).filter(
     (key) => !jsonEqual(want[key], got[key]),
   );
-  if (different.length > 0 && isOutOfBudget(crashed) && isCutShort(want, got)) return [];
+  const isSameEnd = want.status === got.status && want.reason === got.reason;
+  const isExplained = isOutOfBudget(crashed) || (isSameEnd && isHeardEarlier(events, crash));
+  if (different.length > 0 && isExplained && isCutShort(want, got)) return [];
   return different.map((key) => ({
     path: `/crash/${crash.step}/${crash.point}/${key}`,
     want: want[key],
@@ -43,6 +51,17 @@ function isOutOfBudget({ state }: Seen): boolean {
     default:
       return false;
   }
+}
+
+/** What happens in the middle of a step waits in the inbox when that step comes again. */
+function isHeardEarlier(events: Case["events"], { step }: Crash): boolean {
+  return events.some(
+    ({ at, kill, freezeMs, tamper }) =>
+      at?.step === step &&
+      at.point !== "after_save" &&
+      at.point !== "after_enqueue" &&
+      (kill ?? freezeMs ?? tamper) === undefined,
+  );
 }
 
 /** Everything that it did, the uninterrupted run did too. */

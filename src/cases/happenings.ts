@@ -37,6 +37,11 @@ export function dueEvents(
   return due;
 }
 
+/** Whether a step that dies at this point comes to it once more; what is on disk is not redone. */
+export function isReachedAgain(point: CrashPointName): boolean {
+  return point !== "after_journal" && point !== "after_save" && point !== "after_enqueue";
+}
+
 function isDue(event: CaseEvent, moment: Moment): boolean {
   if (event.at !== undefined) {
     return event.at.step === moment.step && event.at.point === moment.point;

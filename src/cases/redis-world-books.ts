@@ -67,8 +67,7 @@ function totalsOf(fields: Record<string, string>, noted: readonly string[]): Wor
     effectKeys: tallied(fields, "key:"),
     aborted: of("aborted"),
     faults: of("fault"),
-    lastRequest:
-      request === undefined ? null : (JSON.parse(request) as { tools: string[]; text: string }),
+    lastRequest: request === undefined ? null : (JSON.parse(request) as WorldTotals["lastRequest"]),
   };
 }
 

@@ -19,6 +19,7 @@ import {
   decisionOf,
   dueEvents,
   happeningOf,
+  isReachedAgain,
   leftovers,
   type CrashPointName,
   type DueEvent,
@@ -193,10 +194,15 @@ class Bench {
     this.points.push({ step, point });
     const status = point === "after_save" ? (await this.read()).state.status : null;
     if (status !== null) this.#statuses.add(status);
-    const due = dueEvents(this.#file.events, this.#fired, { step, point, status });
-    for (const entry of due) await this.#fire(entry);
     const { crash } = this.#options;
     const isCrash = !this.#hasCrashed && crash?.step === step && crash.point === point;
+    // The worker that comes here again hears what happens here, as in the run without a crash.
+    if (isCrash && isReachedAgain(point)) {
+      this.#hasCrashed = true;
+      return this.#replace(worker);
+    }
+    const due = dueEvents(this.#file.events, this.#fired, { step, point, status });
+    for (const entry of due) await this.#fire(entry);
     if (isCrash || due.some(({ event }) => event.kill !== undefined)) {
       this.#hasCrashed ||= isCrash;
       return this.#replace(worker);

@@ -106,7 +106,7 @@ async function crashed(
 ): Promise<Failure[]> {
   try {
     const { seen } = await inLab(options, file, crash);
-    return crashDifference(uninterrupted, seen, crash);
+    return crashDifference(file, [uninterrupted, seen], crash);
   } catch (error) {
     const path = `/crash/${crash.step}/${crash.point}`;
     return [{ path, want: "the same end", got: messageOf(error) }];

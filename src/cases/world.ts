@@ -10,6 +10,7 @@ import { PawlError } from "../core/errors.ts";
 import { TransientToolError, type EffectLookup, type ToolContext } from "../tools/tool.ts";
 import type { ModelRequest } from "../providers/provider.ts";
 import type { Case, ScriptedAnswer } from "./case.ts";
+import { whyUnsendable } from "./sendable.ts";
 
 /**
  * Where the books are kept; every operation is atomic, so that a zombie cannot count twice as
@@ -58,7 +59,12 @@ export interface WorldTotals {
   readonly aborted: readonly string[];
   /** The script had no answer: the case itself is wrong. */
   readonly faults: readonly string[];
-  readonly lastRequest: { readonly tools: readonly string[]; readonly text: string } | null;
+  readonly lastRequest: {
+    readonly tools: readonly string[];
+    readonly text: string;
+    /** Why no server would take it; null: it can be sent. */
+    readonly unsendable: string | null;
+  } | null;
 }
 
 /** A case and where its outside keeps its books. */
@@ -127,6 +133,9 @@ export async function callWorld(
   }
 }
 
+/** In place of an answer's index: the outside's books hold the result of this key. */
+const BOOKED = -1;
+
 /** The call arrives: it is counted, gets its answer, and its effect happens. */
 async function enter(
   world: World,
@@ -137,13 +146,13 @@ async function enter(
   const { books, file } = world;
   await books.count(runId, `handler:${tool.name}`);
   if (key !== null) await books.sawKey(runId, tool.name, key);
-  // A key that the outside has seen before gets the answer it got before, as real services do.
-  const earlier = key === null ? undefined : await books.booked(runId, tool.name, key);
-  if (earlier !== undefined) return { earlier };
+  const booked = key === null ? undefined : await books.booked(runId, tool.name, key);
   const name = `${step}:${tool.name}:${canonicalJson(args)}`;
-  const index = await answerOnce(world, { runId, name }, () =>
-    chooseAnswer(world, tool.name, args, runId),
+  // A key that the outside has seen before gets the result it got before, as real services do.
+  const index = await answerOnce(world, { runId, name }, async () =>
+    booked === undefined ? chooseAnswer(world, tool.name, args, runId) : BOOKED,
   );
+  if (index === BOOKED) return { earlier: booked as Json };
   const answer = file.tools[tool.name]?.[index] as ScriptedAnswer;
   const happens = tool.effect === "write" && answer.result !== undefined && answer.effect !== false;
   if (happens && key !== null) await books.book(runId, tool.name, key, answer.result as Json);
@@ -212,6 +221,12 @@ function strangeResult(kind: NonNullable<ScriptedAnswer["resultOf"]>): unknown {
 export async function bookRequest(books: WorldBooks, request: ModelRequest): Promise<void> {
   await books.count(request.runId, "modelCalls");
   const tools = request.tools.map((tool) => tool.name);
-  const text = `${request.instructions}\n${request.input}`;
-  await books.note(request.runId, "request", JSON.stringify({ tools, text }));
+  const said = request.messages.flatMap((message) =>
+    message.role === "assistant"
+      ? [message.text ?? "", ...message.calls.map((call) => `${call.tool} ${call.args}`)]
+      : [message.text],
+  );
+  const text = [request.instructions, ...said].join("\n");
+  const unsendable = whyUnsendable(request);
+  await books.note(request.runId, "request", JSON.stringify({ tools, text, unsendable }));
 }

@@ -4,7 +4,7 @@
  */
 import type { FactCondition } from "./condition.ts";
 import type { Json, JsonObject } from "./json.ts";
-import type { Limits } from "./run-state.ts";
+import type { Limits, RunState } from "./run-state.ts";
 
 export type Parsed =
   | { readonly ok: true; readonly args: JsonObject }
@@ -86,6 +86,15 @@ export interface AgentSpec {
   /** How often text without a call is answered with a nudge instead of a stop. */
   readonly nudges: number;
   readonly limits: Limits;
+  /** What a tenant or a run may set in place of `limits` at most; a name left out is free. */
+  readonly ceiling: Partial<Limits>;
+  /** state: bounded, built from RunState. transcript: every turn so far, which grows. */
+  readonly context: "state" | "transcript";
+  /**
+   * Says of the state before a decision whether the cheaper model will do; null: always the main
+   * one. Pure.
+   */
+  readonly isRoutine: ((state: RunState) => boolean) | null;
   /** So many workers may die in one step; then its run ends as `failed/crash_loop`. */
   readonly crashBudget: number;
   /** Where a handoff goes. */

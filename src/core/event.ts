@@ -11,6 +11,7 @@ import { approvalSchema, permissionSchema } from "./approval.ts";
 import { evidenceSchema, factSchema } from "./fact.ts";
 import { limitsSchema, outwardSchema, questionSchema } from "./run-state.ts";
 import { outcomeSchema } from "./outcome.ts";
+import { priceSchema } from "./price.ts";
 import { ALL_REASONS, TERMINAL_STATUSES, type Reason, type TerminalStatus } from "./stop.ts";
 import { ticketSchema } from "./ticket.ts";
 
@@ -60,6 +61,27 @@ export const eventSchema = z.discriminatedUnion("type", [
     type: z.literal("reserved"),
     tokens: z.int().min(0),
     moneyMicroUsd: z.int().min(0),
+    /** Which model is asked, by which route, and what its tokens cost. */
+    model: z.string().optional(),
+    route: z.enum(["main", "routine"]).optional(),
+    price: priceSchema.nullable().optional(),
+    /** Whose day holds the same amount until it is settled; the day is a UTC date. */
+    account: z.strictObject({ tenant: z.string(), day: z.string() }).optional(),
+  }),
+  /**
+   * A request that gave no decision. refused: the server did nothing, it costs nothing. reported:
+   * it told what it used. unknown: it may have worked (a cut connection), so what was reserved
+   * stays spent.
+   */
+  z.strictObject({
+    ...base,
+    type: z.literal("attempt_failed"),
+    model: z.string(),
+    fate: z.enum(["refused", "reported", "unknown"]),
+    message: z.string(),
+    usage: usageSchema.nullable(),
+    moneyMicroUsd: z.int().min(0),
+    ms: z.number(),
   }),
   z.strictObject({
     ...base,

@@ -2,7 +2,7 @@
  * The part of reduce.ts about decisions and calls: what was decided, refused, sent back, intended
  * and carried out, and the streaks that bound each of them.
  */
-import { cut } from "./cut.ts";
+import { cut, wellFormed } from "./cut.ts";
 import type { EventOf } from "./event.ts";
 import type { CallRecord, Feedback, RunState } from "./run-state.ts";
 
@@ -10,6 +10,8 @@ import type { CallRecord, Feedback, RunState } from "./run-state.ts";
 const RECENT_RESULTS = 3;
 const SHOWN_RESULT_CHARS = 2_000;
 const SHOWN_ARGS_CHARS = 300;
+const SHOWN_REASON_CHARS = 300;
+const SHOWN_EXPECTATION_CHARS = 1_000;
 const FEEDBACK_KEPT = 6;
 
 export function decided(state: RunState, event: EventOf<"decided">): RunState {
@@ -135,10 +137,27 @@ export function called(before: RunState, event: EventOf<"called">): RunState {
     event.ref === undefined
       ? cut(JSON.stringify(event.result), SHOWN_RESULT_CHARS)
       : `${event.ref.preview}… [cut: ${event.ref.bytes} bytes in all]`;
-  const shown = { callId: event.callId, tool: event.tool, text };
   return {
     ...state,
-    recent: [...state.recent, shown].slice(-RECENT_RESULTS),
+    recent: [...state.recent, { ...shownCall(state, event), text }].slice(-RECENT_RESULTS),
     streaks: { ...state.streaks, refused: 0, invalidTerminals: 0 },
+  };
+}
+
+/** The call as the model made it, so that a context can pair it with its result. */
+function shownCall(state: RunState, event: EventOf<"called">) {
+  const made = state.turn?.calls.find((call) => call.id === event.callId);
+  const args = JSON.stringify(event.args);
+  const expected = made?.expected ?? null;
+  return {
+    callId: event.callId,
+    tool: event.tool,
+    // Arguments must stay a JSON object, so what is too long is shown cut inside one.
+    args:
+      args.length <= SHOWN_RESULT_CHARS
+        ? args
+        : JSON.stringify({ cut: cut(args, SHOWN_RESULT_CHARS) }),
+    reason: wellFormed(cut(made?.reason ?? "", SHOWN_REASON_CHARS)),
+    expected: JSON.stringify(expected).length <= SHOWN_EXPECTATION_CHARS ? expected : null,
   };
 }

@@ -47,6 +47,8 @@ function apply(state: RunState, event: Exclude<Event, EventOf<"accepted">>): Run
       return { ...state, resumes: state.resumes + 1 };
     case "reserved":
       return reserved(state, event);
+    case "attempt_failed":
+      return attemptFailed(state, event);
     case "decided":
       return decided(state, event);
     case "refused":
@@ -186,12 +188,32 @@ function reserved(before: RunState, event: EventOf<"reserved">): RunState {
   return { ...lostReservation(before), reserved: { tokens, moneyMicroUsd } };
 }
 
+/** What a refused attempt held is free again; what one reported is spent; the rest is lost. */
+function attemptFailed(state: RunState, event: EventOf<"attempt_failed">): RunState {
+  if (event.fate === "unknown") return lostReservation(state);
+  const tokens = event.usage === null ? 0 : event.usage.input + event.usage.output;
+  return {
+    ...state,
+    reserved: null,
+    spent: {
+      ...state.spent,
+      tokens: state.spent.tokens + tokens,
+      moneyMicroUsd: state.spent.moneyMicroUsd + event.moneyMicroUsd,
+    },
+  };
+}
+
 function lostReservation(state: RunState): RunState {
   if (state.reserved === null) return state;
+  const lost = state.lost ?? { tokens: 0, moneyMicroUsd: 0 };
   return {
     ...state,
     reserved: null,
     paidButLost: state.paidButLost + 1,
+    lost: {
+      tokens: lost.tokens + state.reserved.tokens,
+      moneyMicroUsd: lost.moneyMicroUsd + state.reserved.moneyMicroUsd,
+    },
     spent: {
       ...state.spent,
       tokens: state.spent.tokens + state.reserved.tokens,

@@ -10,7 +10,7 @@ import { factConditionSchema } from "./condition.ts";
 import { replyCallSchema } from "./decision.ts";
 import { PawlError } from "./errors.ts";
 import { evidenceSchema, factSchema, type Fact } from "./fact.ts";
-import { jsonObjectSchema } from "./json.ts";
+import { jsonObjectSchema, jsonSchema } from "./json.ts";
 import { outcomeSchema } from "./outcome.ts";
 import { STATUSES, ALL_REASONS, type Reason, type Status } from "./stop.ts";
 import { ticketSchema } from "./ticket.ts";
@@ -137,6 +137,8 @@ export const runStateSchema = z.strictObject({
   reserved: amountSchema.nullable(),
   /** Reservations whose call was never journaled: paid, perhaps, and lost. */
   paidButLost: z.int().min(0),
+  /** What those reserved, which stays spent; absent where none was lost. */
+  lost: amountSchema.optional(),
   clock: z.strictObject({ startedAt: z.number(), parkedMs: z.number() }),
   createdAt: z.number(),
   endedAt: z.number().nullable(),
@@ -170,7 +172,16 @@ export const runStateSchema = z.strictObject({
   }),
   feedback: z.array(feedbackSchema),
   /** The last results as the model sees them, cut with a mark; whole ones are in the journal. */
-  recent: z.array(z.strictObject({ callId: z.string(), tool: z.string(), text: z.string() })),
+  recent: z.array(
+    z.strictObject({
+      callId: z.string(),
+      tool: z.string(),
+      text: z.string(),
+      args: z.string().optional(),
+      reason: z.string().optional(),
+      expected: jsonSchema.optional(),
+    }),
+  ),
   outward: z.array(outwardSchema),
   outcome: outcomeSchema.nullable(),
   /** Ids of the last outside happenings taken in: a redelivered one is known. */

@@ -4,7 +4,7 @@
  */
 import type { Event } from "./event.ts";
 import { protocolOf, type ProtocolRow } from "./protocol.ts";
-import type { Question, RunState } from "./run-state.ts";
+import type { Amount, Question, RunState } from "./run-state.ts";
 import type { Reason, Status } from "./stop.ts";
 
 export interface RunView {
@@ -22,7 +22,8 @@ export interface RunView {
   readonly facts: RunState["facts"];
   readonly openQuestions: readonly Pick<Question, "id" | "text" | "about">[];
   readonly contradictions: RunState["contradictions"];
-  readonly budget: Pick<RunState, "limits" | "spent" | "reserved">;
+  /** `lost` is a part of `spent`: what the reservations counted by `paidButLost` held. */
+  readonly budget: Pick<RunState, "limits" | "spent" | "reserved"> & { readonly lost: Amount };
   readonly paidButLost: number;
   /** Oldest first; the one that the run waits for is the last. */
   readonly approvals: RunState["approvals"];
@@ -55,7 +56,7 @@ export function viewOf(
       .filter((question) => question.open)
       .map(({ id, text, about }) => ({ id, text, about })),
     contradictions: state.contradictions,
-    budget: { limits, spent, reserved },
+    budget: { limits, spent, reserved, lost: state.lost ?? { tokens: 0, moneyMicroUsd: 0 } },
     paidButLost: state.paidButLost,
     approvals: pending === null ? state.approvals : [...state.approvals, pending],
     outward: state.outward,

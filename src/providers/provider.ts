@@ -18,6 +18,15 @@ export interface ModelRequest extends ModelContext {
   readonly outputCap: number;
 }
 
+export type UncappedRequest = Omit<ModelRequest, "outputCap">;
+
+export interface InputCount {
+  /** An upper bound where `isMetered`, else a rough size for reports. */
+  readonly tokens: number;
+  /** False: neither limited nor paid, so there is nothing to reserve. */
+  readonly isMetered: boolean;
+}
+
 export interface ModelCall {
   readonly tool: string;
   readonly args: RawArguments;
@@ -37,19 +46,35 @@ export interface Provider {
   readonly model: string;
   /** null: this model costs nothing. */
   readonly price: Price | null;
-  /** Input tokens of a request before it leaves; 0 where nothing is counted or paid. */
-  readonly countInput: (request: Omit<ModelRequest, "outputCap">) => Promise<number> | number;
-  /** Throws ProviderFault for what is worth a retry; the signal must reach the socket. */
+  /** Before a request leaves: what the server will count at most. */
+  readonly countInput: (request: UncappedRequest) => Promise<InputCount> | InputCount;
+  /** Throws ProviderFault for a request that gave no reply; the signal must reach the socket. */
   readonly decide: (request: ModelRequest, signal: AbortSignal) => Promise<ModelReply>;
 }
+
+/**
+ * What became of a failed request. refused: the server did nothing (429, 503). reported: it worked
+ * and told what that used. unknown: it may have worked and be paid (a cut connection, a timeout).
+ */
+export type Fate =
+  | { readonly fate: "refused" }
+  | { readonly fate: "reported"; readonly usage: Usage }
+  | { readonly fate: "unknown" };
 
 /** A failed request: nothing was decided. `isFinal` faults are not retried. */
 export class ProviderFault extends PawlError {
   readonly isFinal: boolean;
+  readonly fate: Fate;
 
-  constructor(message: string, isFinal: boolean, detail: ErrorDetail = {}) {
+  constructor(
+    message: string,
+    isFinal: boolean,
+    fate: Fate = { fate: "refused" },
+    detail: ErrorDetail = {},
+  ) {
     super("PAWL_PROVIDER_FAULT", message, detail);
     this.name = "ProviderFault";
     this.isFinal = isFinal;
+    this.fate = fate;
   }
 }

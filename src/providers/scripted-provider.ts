@@ -7,23 +7,18 @@ import { setTimeout as pause } from "node:timers/promises";
 import { NO_USAGE, type RawArguments } from "../core/decision.ts";
 import { readJson } from "../core/json.ts";
 import { ProviderFault, type ModelCall, type ModelReply, type Provider } from "./provider.ts";
+import { countContext, estimateContext, loadTokenizer } from "./tokens.ts";
 import type { ReplySource, ScriptedModel, ScriptedTurn } from "./turn-script.ts";
-
-/** Bytes a token has at least in what we send: a cautious count where no tokenizer is loaded. */
-const BYTES_PER_TOKEN = 3;
 
 export function createScriptedProvider(model: ScriptedModel, source: ReplySource): Provider {
   return {
     model: model.name,
     price: model.price,
-    countInput(request) {
+    async countInput(request) {
       const written = source.turn(request.turn)?.usage?.input;
-      if (written !== undefined) return written;
-      if (!model.counts) return 0;
-      const bytes = Buffer.byteLength(
-        request.instructions + request.input + JSON.stringify(request.tools),
-      );
-      return Math.ceil(bytes / BYTES_PER_TOKEN);
+      if (written !== undefined) return { tokens: written, isMetered: true };
+      if (!model.counts) return { tokens: estimateContext(request), isMetered: false };
+      return { tokens: countContext(request, await loadTokenizer()), isMetered: true };
     },
     async decide(request, signal) {
       const turn = source.turn(request.turn);

@@ -8,6 +8,7 @@ import { canonicalJson, idempotencyKey, digest } from "../core/call-key.ts";
 import type { PreparedCall } from "../core/check.ts";
 import { msLeft, timeExceeded } from "../core/budget.ts";
 import { messageOf } from "../core/errors.ts";
+import type { Json } from "../core/json.ts";
 import { afterCall } from "../core/progress.ts";
 import { stop } from "../core/stop.ts";
 import { verify } from "../core/verify.ts";
@@ -43,12 +44,20 @@ export async function act(deps: StepDeps, work: Work, call: PreparedCall): Promi
   if (action === "conflict") return "conflict";
   await deps.reach?.("before_act", work.job);
   const result = await perform(deps, work, action);
-  if (result === "late" || result === "cancelled") return finishCut(deps, work, action, result);
+  if (result === "late" || result === "cancelled") {
+    const known = await recordCut(deps, work, action, result);
+    if (known?.outcome === "succeeded") recordVerdict(deps, work, call, known.value);
+    return endCut(deps, work, result);
+  }
   await deps.reach?.("after_act", work.job);
   await recordResult(deps, work, action, result);
-  return result.outcome === "succeeded"
-    ? verifyAndFinish(deps, work, call, result)
-    : finishFailed(deps, work, tool, result);
+  if (result.outcome !== "succeeded") return finishFailed(deps, work, tool, result);
+  recordVerdict(deps, work, call, result.value);
+  const after = afterCall(work.state, work.agent);
+  if (after.contradiction !== null) {
+    record(work, deps.now(), { type: "contradicted", evidence: after.contradiction });
+  }
+  return finish(deps, work, after.stop);
 }
 
 /** Puts a write's intent on disk, once; reads have none. */
@@ -193,28 +202,18 @@ export async function recordResult(
   record(work, at, { ...common, ref, digest: digest(text) });
 }
 
-async function verifyAndFinish(
-  deps: StepDeps,
-  work: Work,
-  call: PreparedCall,
-  result: Extract<CallResult, { outcome: "succeeded" }>,
-): Promise<Finished> {
+function recordVerdict(deps: StepDeps, work: Work, call: PreparedCall, result: Json): void {
   const at = deps.now();
   const { verdict, why, facts, question } = verify(work.state, call.tool, {
     callId: call.id,
     step: work.state.step,
     args: call.args,
     expected: call.expected,
-    result: result.value,
+    result,
     at,
   });
   const seen = { callId: call.id, verdict, why: [...why], facts: [...facts], question };
   record(work, at, { type: "verified", ...seen });
-  const after = afterCall(work.state, work.agent);
-  if (after.contradiction !== null) {
-    record(work, at, { type: "contradicted", evidence: after.contradiction });
-  }
-  return finish(deps, work, after.stop);
 }
 
 async function finishFailed(
@@ -239,27 +238,30 @@ const LATE_LOOKUP_MS = 2_000;
 
 /**
  * The time limit, or a cancel, came while the call was out. A write may have happened: its books
- * say so.
+ * say so, and what they say is recorded. Null: a read, of which nothing is known.
  */
-export async function finishCut(
+export async function recordCut(
   deps: StepDeps,
   work: Work,
   action: Action,
   cause: "late" | "cancelled",
-): Promise<Finished> {
-  if (action.effectKey !== null) {
-    const context = contextOf(work, action, AbortSignal.timeout(LATE_LOOKUP_MS));
-    const seen = await lookUp(action.tool, context).catch(() => null);
-    const first = cause === "late" ? "the time limit" : "a cancel";
-    const message = seen === "absent" ? "the effect did not happen" : `${first} came first`;
-    const known: CallResult =
-      seen !== null && seen !== "absent"
-        ? seen
-        : seen === "absent"
-          ? { outcome: "failed", unavailable: false, message, runs: 1 }
-          : { outcome: "unknown", message, runs: 1 };
-    await recordResult(deps, work, action, known);
-  }
+): Promise<CallResult | null> {
+  if (action.effectKey === null) return null;
+  const context = contextOf(work, action, AbortSignal.timeout(LATE_LOOKUP_MS));
+  const seen = await lookUp(action.tool, context).catch(() => null);
+  const first = cause === "late" ? "the time limit" : "a cancel";
+  const message = seen === "absent" ? "the effect did not happen" : `${first} came first`;
+  const known: CallResult =
+    seen !== null && seen !== "absent"
+      ? seen
+      : seen === "absent"
+        ? { outcome: "failed", unavailable: false, message, runs: 1 }
+        : { outcome: "unknown", message, runs: 1 };
+  await recordResult(deps, work, action, known);
+  return known;
+}
+
+export function endCut(deps: StepDeps, work: Work, cause: "late" | "cancelled"): Promise<Finished> {
   const found = cause === "late" ? timeExceeded(work.state) : observeCancel(deps, work);
   return end(deps, work, { stop: found });
 }

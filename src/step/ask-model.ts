@@ -1,15 +1,17 @@
 /**
- * Decide: one model call, reserved before it leaves. A crash before the decision is on disk leaves
- * the reservation as spent.
+ * Decide: one model call, reserved before it leaves and settled when its reply is journaled. Every
+ * attempt reserves anew: what a failed one cost is known, or stays spent. A crash before the
+ * decision is on disk leaves the reservation as spent.
  */
-import { msLeft, reserve, timeExceeded } from "../core/budget.ts";
-import { buildContext } from "../core/context.ts";
+import { msLeft, timeExceeded } from "../core/budget.ts";
 import type { ReplyCall } from "../core/decision.ts";
 import { costOf } from "../core/price.ts";
 import { stop } from "../core/stop.ts";
 import { ProviderFault, type ModelReply, type ModelRequest } from "../providers/provider.ts";
 import { finishWithStop, type Finished } from "./finish.ts";
 import { observeCancel } from "./interrupt.ts";
+import { modelContext } from "./model-context.ts";
+import { reserveCall, settleLater, type Asked } from "./reserve-call.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
 
 /** "decided": a decision is in the state's turn; judge.ts puts it on disk before it acts on it. */
@@ -18,76 +20,112 @@ export async function askModel(
   work: Work,
   offer: "all" | "terminals",
 ): Promise<"decided" | Finished> {
-  const { provider } = work;
-  const draft = {
-    ...buildContext(work.state, work.agent, offer),
-    runId: work.state.id,
-    step: work.state.step,
-    turn: work.state.modelTurns,
-    model: provider.model,
-  };
-  const inputTokens = await provider.countInput(draft);
-  const reserved = reserve(work.state, inputTokens, provider.price);
-  if (!reserved.ok) return finishWithStop(deps, work, reserved.stop);
-  const request = { ...draft, outputCap: reserved.outputCap };
-  // A model that counts and costs nothing has nothing to lose in a crash: no extra round trip.
-  if (inputTokens > 0 || reserved.amount.moneyMicroUsd > 0) {
-    record(work, deps.now(), { type: "reserved", ...reserved.amount });
-    if ((await journal(deps, work)) === "conflict") return "conflict";
+  const asked = await prepare(deps, work, offer);
+  const most = work.state.limits.providerRetries ?? Number.POSITIVE_INFINITY;
+  for (let retries = 0; ; retries += 1) {
+    const outputCap = await reserveCall(deps, work, asked);
+    if (typeof outputCap === "string") return outputCap;
+    await deps.reach?.("after_reserve", work.job);
+    const startedAt = deps.now();
+    const reply = await requestDecision(deps, work, asked, outputCap);
+    if (reply === "late") return finishWithStop(deps, work, timeExceeded(work.state));
+    if (reply === "cancelled") return finishWithStop(deps, work, observeCancel(deps, work));
+    if (!(reply instanceof ProviderFault)) {
+      await deps.reach?.("after_decide", work.job);
+      recordDecision(deps, work, reply, { ...asked, startedAt });
+      return "decided";
+    }
+    recordFailure(deps, work, reply, { ...asked, startedAt });
+    // On disk at once: a crash before the next attempt must not lose what this one cost.
+    if (asked.count.isMetered && (await journal(deps, work)) === "conflict") return "conflict";
+    if (reply.isFinal || retries >= most) {
+      const found = stop("blocked", "provider_unavailable", reply.message);
+      return finishWithStop(deps, work, found);
+    }
   }
-  await deps.reach?.("after_reserve", work.job);
-  const startedAt = deps.now();
-  const reply = await requestDecision(deps, work, request);
-  if (reply === "late") return finishWithStop(deps, work, timeExceeded(work.state));
-  if (reply === "cancelled") return finishWithStop(deps, work, observeCancel(deps, work));
-  if (reply instanceof ProviderFault) {
-    const found = stop("blocked", "provider_unavailable", reply.message);
-    return finishWithStop(deps, work, found);
-  }
-  await deps.reach?.("after_decide", work.job);
-  recordDecision(deps, work, reply, { inputTokens, startedAt });
-  return "decided";
 }
 
-/** Asks, and asks again inside the step for faults that may pass; none of it counts as a step. */
+async function prepare(deps: StepDeps, work: Work, offer: "all" | "terminals"): Promise<Asked> {
+  const { id: runId, step, modelTurns: turn } = work.state;
+  const route = work.routine !== undefined && isRoutine(work) ? "routine" : "main";
+  const provider = route === "routine" ? (work.routine ?? work.provider) : work.provider;
+  const context = await modelContext(deps, work, offer);
+  const draft = { ...context, runId, step, turn, model: provider.model };
+  return { provider, route, draft, count: await provider.countInput(draft) };
+}
+
+/** A rule that throws has said nothing: the main model is the safe choice. */
+function isRoutine({ agent, state }: Work): boolean {
+  try {
+    return agent.isRoutine?.(state) === true;
+  } catch {
+    return false;
+  }
+}
+
 async function requestDecision(
   deps: StepDeps,
   work: Work,
-  request: ModelRequest,
+  { provider, draft }: Asked,
+  outputCap: number,
 ): Promise<ModelReply | ProviderFault | "late" | "cancelled"> {
   if (work.interrupt.signal.aborted) return "cancelled";
   const left = msLeft(work.state, deps.now());
   const limit = new AbortController();
   const timer = left === null ? null : setTimeout(() => limit.abort(), Math.max(0, left));
   const signal = AbortSignal.any([work.signal, limit.signal, work.interrupt.signal]);
+  const request: ModelRequest = { ...draft, outputCap };
   try {
-    const most = work.state.limits.providerRetries ?? Number.POSITIVE_INFINITY;
-    for (let retries = 0; ; retries += 1) {
-      try {
-        return await work.provider.decide(request, signal);
-      } catch (error) {
-        work.signal.throwIfAborted();
-        if (work.interrupt.signal.aborted) return "cancelled";
-        if (limit.signal.aborted) return "late";
-        if (!(error instanceof ProviderFault)) throw error;
-        if (error.isFinal || retries >= most) return error;
-      }
-    }
+    return await provider.decide(request, signal);
+  } catch (error) {
+    work.signal.throwIfAborted();
+    if (work.interrupt.signal.aborted) return "cancelled";
+    if (limit.signal.aborted) return "late";
+    if (!(error instanceof ProviderFault)) throw error;
+    return error;
   } finally {
     if (timer !== null) clearTimeout(timer);
   }
+}
+
+type Answered = Asked & { readonly startedAt: number };
+
+function recordFailure(
+  deps: StepDeps,
+  work: Work,
+  { fate, message }: ProviderFault,
+  { provider, startedAt }: Answered,
+): void {
+  const usage = fate.fate === "reported" ? fate.usage : null;
+  const moneyMicroUsd = usage === null ? 0 : costOf(usage, provider.price);
+  if (fate.fate === "unknown") work.hold = null;
+  else
+    settleLater(work, { tokens: usage === null ? 0 : usage.input + usage.output, moneyMicroUsd });
+  record(work, deps.now(), {
+    type: "attempt_failed",
+    model: provider.model,
+    fate: fate.fate,
+    message,
+    usage,
+    moneyMicroUsd,
+    ms: deps.now() - startedAt,
+  });
 }
 
 function recordDecision(
   deps: StepDeps,
   work: Work,
   reply: ModelReply,
-  asked: { readonly inputTokens: number; readonly startedAt: number },
+  { provider, count, startedAt }: Answered,
 ): void {
-  const { provider } = work;
   const first = work.state.nextCall;
   const calls: ReplyCall[] = reply.calls.map((call, i) => ({ id: `c${first + i}`, ...call }));
-  const missing = reply.usage === null;
+  const { usage } = reply;
+  // Missing usage settles at the reservation.
+  const reserved = work.state.reserved ?? { tokens: 0, moneyMicroUsd: 0 };
+  const moneyMicroUsd = usage === null ? reserved.moneyMicroUsd : costOf(usage, provider.price);
+  const tokens = usage === null ? reserved.tokens : usage.input + usage.output;
+  settleLater(work, { tokens, moneyMicroUsd });
   record(work, deps.now(), {
     type: "decided",
     source: "model",
@@ -95,24 +133,23 @@ function recordDecision(
     finish: reply.finish,
     text: reply.text,
     calls,
-    usage: reply.usage,
-    // Missing usage settles at the reservation.
-    moneyMicroUsd: missing
-      ? (work.state.reserved?.moneyMicroUsd ?? 0)
-      : costOf(reply.usage, provider.price),
-    contextTokens: reply.usage?.input ?? (asked.inputTokens > 0 ? asked.inputTokens : null),
-    ms: deps.now() - asked.startedAt,
+    usage,
+    moneyMicroUsd,
+    contextTokens: usage === null || usage.input === 0 ? count.tokens : usage.input,
+    ms: deps.now() - startedAt,
   });
 }
 
 /**
- * Writes what is not yet in the step's journal; a conflict means that another worker has the step.
+ * Writes what is not yet in the step's journal, and settles what was held of the tenant's day with
+ * it; a conflict means that another worker has the step.
  */
 export async function journal(deps: StepDeps, work: Work): Promise<"written" | "conflict"> {
   const fresh = work.events.slice(work.journaled);
   if (fresh.length === 0) return "written";
-  const written = await deps.store.journal(work.fence, fresh);
+  const written = await deps.store.journal(work.fence, fresh, work.settle);
   if (written !== "applied") return "conflict";
   work.journaled = work.events.length;
+  work.settle = null;
   return "written";
 }

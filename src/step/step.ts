@@ -110,6 +110,8 @@ async function open(deps: StepDeps, attempt: Attempt, claim: Claimed): Promise<W
       state: events.reduce(reduce, saved),
       events,
       journaled: events.length,
+      hold: null,
+      settle: null,
     };
     if (work.state.status === "queued") record(work, claim.since, { type: "started" });
     const { claims } = claim.tries;

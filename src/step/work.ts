@@ -13,6 +13,12 @@ import type { Fence, RunStore, Tries } from "../store/run-store.ts";
 import type { Interrupts } from "../queue/interrupts.ts";
 import type { StepJob } from "../queue/step-queue.ts";
 import type { EffectLedger } from "../store/effect-ledger.ts";
+import type {
+  AccountDay,
+  AccountMove,
+  DayLimits,
+  TenantAccounts,
+} from "../store/tenant-account.ts";
 
 /**
  * Named places where tests let a worker die, freeze or hear something; see cases/crash-points.ts.
@@ -39,6 +45,8 @@ export interface StepDeps {
   readonly addTimer: (runId: string, step: number, delayMs: number) => Promise<void>;
   /** The agent and the model of a run; null: this worker cannot work on it, another may. */
   readonly resolve: (state: RunState) => Promise<Mind | null>;
+  /** The tenants that have a budget for the day; absent: none has. */
+  readonly tenants?: TenantBudgets;
   /** Replaces the agent's own policy; for policies configured from outside. */
   readonly policy?: Policy;
   /** ms since epoch. */
@@ -48,10 +56,18 @@ export interface StepDeps {
   readonly reach?: (point: CrashPoint, job: StepJob) => Promise<void>;
 }
 
+/** What tenants may spend in a day, and what they have spent. */
+export interface TenantBudgets extends TenantAccounts {
+  /** Null: this tenant has no budget of its own. */
+  readonly dayLimits: (tenant: string) => DayLimits | null;
+}
+
 /** What thinks and acts for a run. */
 export interface Mind {
   readonly agent: AgentPack;
   readonly provider: Provider;
+  /** The cheaper model of steps that the agent calls routine; absent: one model for all. */
+  readonly routine?: Provider;
   /** Cases only: waits are over at once. */
   readonly fastForward?: boolean;
 }
@@ -74,6 +90,7 @@ export interface Work {
   readonly job: StepJob;
   readonly agent: AgentPack;
   readonly provider: Provider;
+  readonly routine?: Provider;
   readonly fastForward?: boolean;
   readonly fence: Fence;
   readonly signal: AbortSignal;
@@ -88,6 +105,10 @@ export interface Work {
   readonly events: Event[];
   /** How many of the events are in the step's journal already. */
   journaled: number;
+  /** The tenant's day of which a call that is out holds a part. */
+  hold: AccountDay | null;
+  /** Goes to disk with the next journal write. */
+  settle: AccountMove | null;
 }
 
 type WithoutBase<T> = T extends Event ? Omit<T, "at" | "step"> : never;

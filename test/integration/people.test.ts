@@ -4,7 +4,7 @@ import type { Happening } from "../../src/core/event.ts";
 import type { CrashPoint } from "../../src/step/work.ts";
 import { openCrew } from "../support/crew.ts";
 import { createGate } from "../support/gate.ts";
-import { ANSWER, ASK, GET_ORDER, modelOf, scriptOf } from "../support/model.ts";
+import { ANSWER, ASK, GET_ORDER, modelOf, scriptOf, textOf } from "../support/model.ts";
 import { until } from "../support/until.ts";
 
 const REPLY: Happening = { kind: "user_reply", id: "h1", text: "It is A-1." };
@@ -42,7 +42,7 @@ describe("a customer's reply", () => {
       replies: [{ text: "It is A-1." }],
       outward: [{ kind: "question" }, { kind: "answer" }],
     });
-    expect(crew.model.requests[1]?.input).toContain("It is A-1.");
+    expect(textOf(crew.model.requests[1])).toContain("It is A-1.");
   });
 
   test("that comes twice is heard once", async () => {
@@ -206,5 +206,5 @@ test("a newer revision is what the next decision sees", async () => {
   await crew.post(runId, { kind: "ticket_revision", id: "r2", ticket: revised });
   gate.open();
   expect(await crew.ended(runId)).toMatchObject({ ticket: { revision: 2 }, grounds: 1 });
-  expect(model.requests[1]?.input).toContain("I mean A-2");
+  expect(textOf(model.requests[1])).toContain("I mean A-2");
 });

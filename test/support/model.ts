@@ -22,7 +22,7 @@ export function modelOf(
   return {
     model: "test",
     price: null,
-    countInput: () => 0,
+    countInput: () => ({ tokens: 0, isMetered: false }),
     requests,
     async decide(request, signal) {
       requests.push(request);
@@ -30,6 +30,11 @@ export function modelOf(
     },
     ...changes,
   };
+}
+
+/** All that the messages of a request say. */
+export function textOf(request: Pick<ModelRequest, "messages"> | undefined): string {
+  return (request?.messages ?? []).map((message) => message.text ?? "").join("\n");
 }
 
 /** One reply after the other, counted by the decisions so far: a lost reply comes again. */

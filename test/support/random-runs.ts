@@ -314,7 +314,7 @@ function providerOf(plan: Plan, decidedBy: Map<number, number>): Provider {
           outputMicroUsdPerMTok: 3_000_000,
         }
       : null,
-    countInput: () => (plan.counted ? INPUT_TOKENS : 0),
+    countInput: () => ({ tokens: plan.counted ? INPUT_TOKENS : 0, isMetered: plan.counted }),
     decide({ turn, step, tools, outputCap }) {
       const wanted = plan.decisions[turn] ?? "answer";
       if (wanted === "fault" && faults < 2) {
