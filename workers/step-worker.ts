@@ -1,4 +1,5 @@
 /** One step worker process: start as many as the load needs; each may die at any time. */
+import { readTenants } from "../src/app/config-files.ts";
 import { readConfig } from "../src/app/config.ts";
 import { startOrExit, startStepProcess, stopOnSignal } from "../src/app/step-process.ts";
 import { createLogger } from "../src/telemetry/log.ts";
@@ -10,6 +11,7 @@ await startOrExit(createLogger("info"), async () => {
     prefix: config.PAWL_PREFIX,
     concurrency: config.PAWL_CONCURRENCY,
     logger: createLogger(config.PAWL_LOG_LEVEL ?? "info"),
+    tenants: readTenants(config),
   });
   stopOnSignal(stop);
 });

@@ -18,6 +18,12 @@ const configSchema = z.object({
   PAWL_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).optional(),
   PAWL_MODEL: z.string().min(1).optional(),
   PAWL_API: z.enum(["responses", "chat"]).default("responses"),
+  /** default, flex, batch; any other has no factor that is known. */
+  PAWL_SERVICE_TIER: z.string().min(1).default("default"),
+  /** A JSON file: model → price. */
+  PAWL_PRICES: z.string().min(1).optional(),
+  /** A JSON file: tenant → budget of a day and limits of its runs. */
+  PAWL_TENANTS: z.string().min(1).optional(),
   PAWL_PORT: z.coerce.number().int().min(0).max(65_535).default(8_080),
   PAWL_API_KEYS: z.string().optional(),
   PAWL_ENCRYPTION_KEYS: z.string().optional(),

@@ -2,10 +2,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { AgentPack } from "../agents/agent.ts";
 import { parseCase, type Case } from "../cases/case.ts";
-import { scriptedAgent } from "../cases/case-mind.ts";
+import { modelsOf, scriptedAgent } from "../cases/case-mind.ts";
 import { createWorld } from "../cases/world.ts";
 import { PawlError } from "../core/errors.ts";
 import { acceptTicket } from "../ingest/accept-ticket.ts";
+import { tenantOf } from "../core/ticket.ts";
+import type { Tenants } from "./config-files.ts";
 import { systemClock } from "./clock.ts";
 import { worldBooks, type Backbone } from "./wire.ts";
 
@@ -42,11 +44,15 @@ export async function startScenario(
   backbone: Backbone,
   file: Case,
   packs: ReadonlyMap<string, AgentPack>,
+  tenants: Tenants | null = null,
 ): Promise<string> {
   const books = worldBooks(backbone);
   const runId = systemClock.newId();
   const agent = scriptedAgent(createWorld(file, books), packs);
   await books.put(runId, { text: JSON.stringify(file), answersAgain: false });
   const deps = { store: backbone.store, now: systemClock.now, newId: () => runId };
-  return acceptTicket(deps, { agent, ticket: file.ticket });
+  const { ticket, limits } = file;
+  const tenant = tenantOf(ticket);
+  const tenantLimits = tenant === null ? undefined : tenants?.limits(tenant);
+  return acceptTicket(deps, { agent, ticket, limits, tenantLimits, models: modelsOf(file) });
 }

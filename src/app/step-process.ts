@@ -7,6 +7,7 @@ import { sweep } from "../step/sweep.ts";
 import type { StepWorker } from "../queue/step-queue.ts";
 import { createStepLog, type Logger } from "../telemetry/log.ts";
 import { systemClock } from "./clock.ts";
+import type { Tenants } from "./config-files.ts";
 import { checkRedisSafety } from "./safe-redis.ts";
 import { watchPolicies } from "./watched-policies.ts";
 import {
@@ -28,6 +29,7 @@ export interface StepProcessOptions {
   readonly prefix: string;
   readonly concurrency: number;
   readonly logger: Logger;
+  readonly tenants: Tenants | null;
 }
 
 /** Longer than a tool's default timeout: a graceful stop lets the step in hand end. */
@@ -45,7 +47,11 @@ export async function startStepProcess(options: StepProcessOptions): Promise<Ste
   const worker = startWorker(
     backbone,
     systemClock,
-    { resolve: scriptedResolver(backbone, packs), log: createStepLog(options.logger) },
+    {
+      resolve: scriptedResolver(backbone, packs),
+      log: createStepLog(options.logger),
+      tenants: options.tenants,
+    },
     { concurrency: options.concurrency },
   );
   await worker.ready();

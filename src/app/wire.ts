@@ -7,7 +7,7 @@ import { deliveryAgent } from "../agents/delivery/agent.ts";
 import { refundAgent } from "../agents/refund/agent.ts";
 import { parseCase, type Case } from "../cases/case.ts";
 import { createRedisWorldBooks } from "../cases/redis-world-books.ts";
-import { SCRIPTED, scriptedAgent, scriptedModel } from "../cases/case-mind.ts";
+import { SCRIPTED, scriptedAgent, scriptedModels } from "../cases/case-mind.ts";
 import { createPlaces, createWorld, type WorldBooks } from "../cases/world.ts";
 import { PawlError } from "../core/errors.ts";
 import { createCedarPolicy } from "../policy/cedar-policy.ts";
@@ -19,12 +19,14 @@ import { createRedisInterrupts } from "../queue/redis-interrupts.ts";
 import type { LockTimes, StepWorker } from "../queue/step-queue.ts";
 import { watchDeadlines } from "../step/deadlines.ts";
 import { runStep } from "../step/step.ts";
-import type { Mind, StepDeps } from "../step/work.ts";
+import type { Mind, StepDeps, TenantBudgets } from "../step/work.ts";
 import { redisKeys, type RedisKeys } from "../store/redis-keys.ts";
 import { createRedisRunStore } from "../store/redis-run-store.ts";
+import { createRedisTenantAccounts } from "../store/redis-tenant-accounts.ts";
 import type { EffectLedger } from "../store/effect-ledger.ts";
 import { createRedisEffectLedger } from "../store/redis-effect-ledger.ts";
 import type { RunStore } from "../store/run-store.ts";
+import type { TenantAccounts } from "../store/tenant-account.ts";
 import type { Clock } from "./clock.ts";
 
 export interface Backbone {
@@ -33,6 +35,7 @@ export interface Backbone {
   readonly queue: BullmqStepQueue;
   readonly store: RunStore;
   readonly ledger: EffectLedger;
+  readonly accounts: TenantAccounts;
   readonly close: () => Promise<void>;
 }
 
@@ -79,6 +82,7 @@ export async function connectBackbone(
     queue,
     store,
     ledger: createRedisEffectLedger({ redis, keys, now: clock.now }),
+    accounts: createRedisTenantAccounts(redis, keys),
     async close() {
       await queue.close();
       redis.disconnect();
@@ -109,13 +113,14 @@ export function scriptedResolver(
     const script = await books.load(state.id);
     if (script === null) return null;
     const file = parseCase(script.text);
-    const { model, source } = scriptedModel(file, books);
+    const { main, routine, source } = scriptedModels(file, books);
     const world = createWorld(file, books, script.answersAgain ? places : undefined);
     const agent = scriptedAgent(world, packs);
     const policy = await policyOfCase(file, agent);
     const mind = {
       agent: policy === null ? agent : { ...agent, policy },
-      provider: createScriptedProvider(model, source),
+      provider: createScriptedProvider(main, source),
+      ...(routine === null ? {} : { routine: createScriptedProvider(routine, source) }),
       fastForward: file.fastForward === true,
     };
     if (minds.size >= MOST_MINDS) minds.delete(minds.keys().next().value ?? "");
@@ -148,14 +153,17 @@ export interface WorkerOptions {
 export function startWorker(
   backbone: Backbone,
   clock: Clock,
-  step: Omit<StepDeps, "store" | "ledger" | "addJob" | "addTimer" | "now"> & {
+  step: Omit<StepDeps, "store" | "ledger" | "addJob" | "addTimer" | "now" | "tenants"> & {
     readonly jobDone?: () => void;
+    readonly tenants?: Pick<TenantBudgets, "dayLimits"> | null;
   },
   options: WorkerOptions,
 ): StepWorker {
   const interrupts = createRedisInterrupts(backbone.redis.duplicate(), backbone.keys.interrupts);
+  const { tenants, jobDone, ...given } = step;
   const deps: StepDeps = {
-    ...step,
+    ...given,
+    ...(tenants ? { tenants: { ...tenants, read: backbone.accounts.read } } : {}),
     store: backbone.store,
     addJob: backbone.queue.add,
     ledger: backbone.ledger,
@@ -177,7 +185,7 @@ export function startWorker(
         if (!signal.aborted) step.log.fault(job, error);
         throw error;
       } finally {
-        step.jobDone?.();
+        jobDone?.();
       }
     },
     onError: (error) => step.log.fault({ runId: "-", step: 0 }, error),

@@ -4,12 +4,14 @@
  * none.
  */
 import { z } from "zod";
-import { defineAgent, type AgentPack } from "../agents/agent.ts";
-import type { Price } from "../core/price.ts";
+import { defineAgent, type AgentDefinition, type AgentPack } from "../agents/agent.ts";
+import { holds } from "../core/contradiction.ts";
+import type { Price, Rates } from "../core/price.ts";
+import type { Limits } from "../core/run-state.ts";
+import type { PricedModel } from "../ingest/accept-ticket.ts";
 import { PawlError } from "../core/errors.ts";
 import { canonicalJson } from "../core/call-key.ts";
 import { isJsonObject, type JsonObject } from "../core/json.ts";
-import { limitsWith } from "../core/run-state.ts";
 import { allowDeclared, type Policy } from "../policy/policy.ts";
 import type { ReplySource, ScriptedModel, ScriptedTurn } from "../providers/turn-script.ts";
 import { defineTool, type Tool, type ToolHandler } from "../tools/tool.ts";
@@ -43,7 +45,6 @@ export function scriptedAgent(world: World, packs: ReadonlyMap<string, AgentPack
   return {
     ...pack,
     version: `${pack.version}${SCRIPTED}`,
-    limits: limitsWith(pack.limits, file.limits),
     policy,
   };
 }
@@ -83,7 +84,17 @@ function inlinePack(world: World, agent: InlineAgent): AgentPack {
     ...optional("contradictions", agent.contradictions),
     ...optional("postcondition", agent.postcondition),
     ...optional("nudges", agent.nudges),
+    ...optional("ceiling", agent.ceiling as Partial<Limits> | undefined),
+    ...optional("context", agent.context),
+    ...optional("isRoutine", routineRule(agent.routine)),
   });
+}
+
+/** Routine is a step before which every condition holds over the facts. */
+function routineRule(routine: InlineAgent["routine"]): AgentDefinition["isRoutine"] {
+  return routine === undefined
+    ? undefined
+    : (state) => routine.when.every((condition) => holds(state, condition));
 }
 
 function inlineTool(world: World, tool: InlineTool, index: number): Tool {
@@ -174,18 +185,22 @@ function scriptedPolicy(answers: readonly unknown[], pack: AgentPack, world: Wor
   };
 }
 
-/** The model of a case: its replies in order, the last for ever if it says so. */
-export function scriptedModel(
-  file: Case,
-  books: WorldBooks,
-): { readonly model: ScriptedModel; readonly source: ReplySource } {
-  const price = priceOf(file);
+/** What a case says of the models that it asks, for the start of its run. */
+export function modelsOf(file: Case): readonly PricedModel[] {
+  return [file.model, file.routineModel].flatMap((model) =>
+    model === undefined
+      ? []
+      : [{ name: model.name, price: model.price === null ? "unknown" : priceOf(model) }],
+  );
+}
+
+/** The models of a case: one script of replies for both, the last for ever if it says so. */
+export function scriptedModels(file: Case, books: WorldBooks): ScriptedModels {
   const { tokens, moneyMicroUsd } = file.limits ?? {};
   const isLimited = typeof tokens === "number" || typeof moneyMicroUsd === "number";
-  const model = {
-    name: file.model?.name ?? "scripted",
-    price,
-    counts: isLimited || price !== null,
+  const scripted = (model: Case["model"]): ScriptedModel => {
+    const price = priceOf(model);
+    return { name: model?.name ?? "scripted", price, counts: isLimited || price !== null };
   };
   const source: ReplySource = {
     turn: (index) => turnAt(file, index),
@@ -193,18 +208,42 @@ export function scriptedModel(
     ranOut: (request) =>
       books.note(request.runId, "fault", `/replies/${request.turn}: none is left`),
   };
-  return { model, source };
+  const routine = file.routineModel;
+  return {
+    main: scripted(file.model),
+    routine: routine === undefined ? null : scripted(routine),
+    source,
+  };
 }
 
-function priceOf(file: Case): Price | null {
-  const price = file.model?.price;
+export interface ScriptedModels {
+  readonly main: ScriptedModel;
+  readonly routine: ScriptedModel | null;
+  readonly source: ReplySource;
+}
+
+function priceOf(model: Case["model"]): Price | null {
+  const price = model?.price;
   if (price === undefined || price === null) return null;
+  const { tiers, ...base } = price;
+  return { ...ratesOf(base), ...optional("tiers", tiers?.map(withRates)) };
+}
+
+type GivenRates = Omit<NonNullable<NonNullable<Case["model"]>["price"]>, "tiers">;
+
+/** What is not said of cached and written tokens: they cost what plain ones do. */
+function ratesOf(rates: GivenRates): Rates {
+  const { inputMicroUsdPerMTok: plain, outputMicroUsdPerMTok } = rates;
   return {
-    inputMicroUsdPerMTok: price.inputMicroUsdPerMTok,
-    cachedMicroUsdPerMTok: price.cachedMicroUsdPerMTok ?? price.inputMicroUsdPerMTok,
-    cacheWriteMicroUsdPerMTok: price.cacheWriteMicroUsdPerMTok ?? price.inputMicroUsdPerMTok,
-    outputMicroUsdPerMTok: price.outputMicroUsdPerMTok,
+    inputMicroUsdPerMTok: plain,
+    cachedMicroUsdPerMTok: rates.cachedMicroUsdPerMTok ?? plain,
+    cacheWriteMicroUsdPerMTok: rates.cacheWriteMicroUsdPerMTok ?? plain,
+    outputMicroUsdPerMTok,
   };
+}
+
+function withRates(tier: GivenRates & { readonly aboveInputTokens: number }) {
+  return { ...ratesOf(tier), aboveInputTokens: tier.aboveInputTokens };
 }
 
 function turnAt(file: Case, index: number): ScriptedTurn | null {

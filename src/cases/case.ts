@@ -52,14 +52,25 @@ const inlineAgentSchema = z.strictObject({
     .optional(),
   postcondition: z.array(factConditionSchema).optional(),
   nudges: z.int().min(0).optional(),
+  ceiling: limitsSchema.partial().optional(),
+  context: z.enum(["state", "transcript"]).optional(),
+  routine: z.strictObject({ when: z.array(factConditionSchema) }).optional(),
 });
 export type InlineAgent = z.infer<typeof inlineAgentSchema>;
 
-const priceSchema = z.strictObject({
+const rates = {
   inputMicroUsdPerMTok: microUsd,
   cachedMicroUsdPerMTok: microUsd.optional(),
   cacheWriteMicroUsdPerMTok: microUsd.optional(),
   outputMicroUsdPerMTok: microUsd,
+};
+const priceSchema = z.strictObject({
+  ...rates,
+  tiers: z.array(z.strictObject({ aboveInputTokens: z.int().min(0), ...rates })).optional(),
+});
+const modelSchema = z.strictObject({
+  name: z.string(),
+  price: priceSchema.nullable().optional(),
 });
 
 /** One scripted answer of a tool: exactly what the outside does, and whether its books change. */
@@ -119,7 +130,9 @@ export const caseSchema = z.strictObject({
   agent: z.union([z.string(), inlineAgentSchema]),
   ticket: ticketSchema,
   limits: limitsSchema.partial().optional(),
-  model: z.strictObject({ name: z.string(), price: priceSchema.nullable().optional() }).optional(),
+  model: modelSchema.optional(),
+  /** Answers, from the same script, the steps that the agent calls routine. */
+  routineModel: modelSchema.optional(),
   tools: z.record(z.string(), z.array(answerSchema)).default({}),
   policyAnswers: z.array(jsonSchema).optional(),
   replies: z.array(replySchema),

@@ -24,7 +24,7 @@ import {
   type CrashPointName,
   type DueEvent,
 } from "./happenings.ts";
-import { scriptedAgent } from "./case-mind.ts";
+import { modelsOf, scriptedAgent } from "./case-mind.ts";
 import { createWorld, type WorldBooks } from "./world.ts";
 
 /** A worker process under the runner's hand. */
@@ -95,7 +95,8 @@ export async function runCase(lab: Lab, file: Case, options: CaseRunOptions): Pr
   const answersAgain = options.crash !== undefined;
   await lab.books.put(runId, { text: JSON.stringify(file), answersAgain });
   const keepId = { ...lab, newId: () => runId };
-  await acceptTicket(keepId, { agent, ticket: file.ticket });
+  const { ticket, limits } = file;
+  await acceptTicket(keepId, { agent, ticket, limits, models: modelsOf(file) });
   const bench = new Bench(lab, file, runId, options);
   const sweeper =
     file.sweepEveryMs === undefined

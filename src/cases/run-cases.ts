@@ -84,7 +84,6 @@ async function runFile({ file, text }: CaseFile, options: CasesOptions): Promise
 }
 
 async function runParsed(file: string, parsed: Case, options: CasesOptions): Promise<CaseResult> {
-  checkPrice(parsed);
   const run = await inLab(options, parsed);
   const failures = compare(parsed, run.seen);
   const hasOwnKill = parsed.events.some((event) => event.kill !== undefined);
@@ -111,16 +110,6 @@ async function crashed(
     const path = `/crash/${crash.step}/${crash.point}`;
     return [{ path, want: "the same end", got: messageOf(error) }];
   }
-}
-
-/**
- * A model without a known price cannot be used with a money limit: refused before any run is made.
- */
-function checkPrice(file: Case): void {
-  const isUnknown = file.model !== undefined && file.model.price === null;
-  if (!isUnknown || typeof file.limits?.moneyMicroUsd !== "number") return;
-  const message = "price_unknown: a money limit needs the model's price";
-  throw new PawlError("PAWL_CASE_INVALID", message, { path: "price_unknown" });
 }
 
 async function inLab(
@@ -184,9 +173,8 @@ function resultOf(
 function invalid(name: string, file: string, error: unknown, wanted?: string): CaseResult {
   const isOurs = error instanceof PawlError;
   const code = isOurs ? error.code : "internal_error";
-  const refused = isOurs && error.path === "price_unknown" ? "price_unknown" : code;
   const isWanted =
-    wanted !== undefined && (wanted === refused || `PAWL_${wanted.toUpperCase()}` === code);
+    wanted !== undefined && (wanted === code || `PAWL_${wanted.toUpperCase()}` === code);
   const message = error instanceof Error ? error.message : "unknown";
   const isBroken = !isOurs || wanted !== undefined;
   return {

@@ -23,6 +23,8 @@ const USAGE_CODES: readonly ErrorCode[] = [
   "PAWL_REDIS_UNREACHABLE",
   "PAWL_REDIS_UNSAFE",
   "PAWL_PROVIDER_MISSING",
+  "PAWL_PRICE_UNKNOWN",
+  "PAWL_LIMIT_ABOVE_CEILING",
 ];
 
 export type Colour = Parameters<typeof styleText>[0];

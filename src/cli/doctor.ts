@@ -3,10 +3,13 @@
  * needed one fails, 2 if the configuration or Redis cannot be used at all. Changes nothing.
  */
 import type { Command } from "commander";
+import { systemClock } from "../app/clock.ts";
+import { readPrices, readTenants } from "../app/config-files.ts";
 import { readConfig, type Config } from "../app/config.ts";
 import { useRedis, type UsedRedis } from "../app/local-redis.ts";
 import { connectRedis } from "../app/wire.ts";
 import { PawlError } from "../core/errors.ts";
+import { priceOf, type PriceAnswer } from "../providers/pricing.ts";
 import { EXIT, paint, print, printJson } from "./command.ts";
 import { oneLine } from "./table.ts";
 
@@ -47,7 +50,7 @@ async function doctor(asJson: boolean): Promise<number> {
   const findings =
     "check" in config
       ? [node, config]
-      : [node, ...(await redisFindings(config)), ...settings(config)];
+      : [node, ...(await redisFindings(config)), ...settings(config), ...(await bills(config))];
   for (const finding of findings) {
     if (asJson) printJson(finding);
     else findingLines(finding).forEach(print);
@@ -167,6 +170,32 @@ function settings(config: Config): Finding[] {
     },
     needed("prefix", true, config.PAWL_PREFIX, null),
   ];
+}
+
+/** What money limits stand on: the files that the environment names, and the model's price. */
+async function bills(config: Config): Promise<Finding[]> {
+  try {
+    readTenants(config);
+    const overrides = readPrices(config);
+    const { PAWL_MODEL: model, OPENAI_BASE_URL: baseUrl, PAWL_SERVICE_TIER: serviceTier } = config;
+    if (model === undefined) return [];
+    const at = systemClock.now();
+    const query = { model, baseUrl, serviceTier, overrides, at: new Date(at) };
+    return [priceFinding(model, await priceOf(query))];
+  } catch (error) {
+    if (!(error instanceof PawlError)) throw error;
+    return [needed("config", false, error.message, "correct the file; docs/budgets.md shows both")];
+  }
+}
+
+export function priceFinding(model: string, answer: PriceAnswer): Finding {
+  if (!answer.known) {
+    const advice = "give its price in PAWL_PRICES; until then money limits are refused";
+    return { check: "price", ok: false, needed: false, found: answer.why, advice };
+  }
+  const { inputMicroUsdPerMTok: input, outputMicroUsdPerMTok: output } = answer.price;
+  const usd = `${input / 1e6} + ${output / 1e6} USD per million tokens in and out`;
+  return needed("price", true, `${model}: ${usd} (${answer.source})`, null);
 }
 
 function needed(check: string, ok: boolean, found: string, advice: string | null): Finding {

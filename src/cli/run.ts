@@ -1,6 +1,7 @@
 /** `pawl run`: one ticket from acceptance to its end in this process, told as a protocol. */
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
+import { readTenants } from "../app/config-files.ts";
 import { readConfig } from "../app/config.ts";
 import { followScenario } from "../app/follow-scenario.ts";
 import { useRedis } from "../app/local-redis.ts";
@@ -58,8 +59,9 @@ async function run(flags: RunFlags): Promise<number> {
       prefix: config.PAWL_PREFIX,
       concurrency: 1,
       logger: createLogger(config.PAWL_LOG_LEVEL ?? "silent", process.stderr),
+      tenants: readTenants(config),
     });
-    const runId = await startScenario(service.backbone, file, packs);
+    const runId = await startScenario(service.backbone, file, packs, readTenants(config));
     return await follow(service, { runId, file }, flags.json === true);
   } finally {
     await service?.stop();

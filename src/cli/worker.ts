@@ -1,5 +1,6 @@
 /** `pawl worker`: a step worker in this terminal; Ctrl-C finishes the step in hand. */
 import type { Command } from "commander";
+import { readTenants } from "../app/config-files.ts";
 import { readConfig } from "../app/config.ts";
 import { useRedis } from "../app/local-redis.ts";
 import { startStepProcess, startSweeping, stopOnSignal } from "../app/step-process.ts";
@@ -30,6 +31,7 @@ async function work(given: string | undefined): Promise<void> {
     prefix: config.PAWL_PREFIX,
     concurrency,
     logger,
+    tenants: readTenants(config),
   });
   const sweeping = startSweeping(service.backbone, logger);
   stopOnSignal(async () => {

@@ -33,6 +33,8 @@ export const ERROR_CODES = {
   PAWL_REDIS_UNSAFE: "stop",
   PAWL_PROVIDER_FAULT: "retry",
   PAWL_PROVIDER_MISSING: "stop",
+  PAWL_PRICE_UNKNOWN: "stop",
+  PAWL_LIMIT_ABOVE_CEILING: "stop",
   PAWL_USAGE: "stop",
 } as const satisfies Record<string, Disposition>;
 

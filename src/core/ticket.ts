@@ -18,3 +18,9 @@ export const ticketSchema = z.strictObject({
 });
 
 export type Ticket = z.infer<typeof ticketSchema>;
+
+/** Whose budget of the day a run is part of: set by whoever takes tickets in, never by a model. */
+export function tenantOf({ attributes }: Pick<Ticket, "attributes">): string | null {
+  const tenant = Object.hasOwn(attributes, "tenant") ? attributes["tenant"] : undefined;
+  return typeof tenant === "string" && tenant !== "" ? tenant : null;
+}

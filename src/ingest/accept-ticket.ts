@@ -6,8 +6,10 @@ import type { AgentSpec } from "../core/agent-spec.ts";
 import { PawlError } from "../core/errors.ts";
 import type { Event } from "../core/event.ts";
 import { kindOf } from "../core/json.ts";
+import { limitsFor, type GivenLimits } from "../core/limits.ts";
+import type { Price } from "../core/price.ts";
 import { replay } from "../core/reduce.ts";
-import { limitsWith, type Limits } from "../core/run-state.ts";
+import type { Limits } from "../core/run-state.ts";
 import { postconditionQuestions } from "../core/terminal.ts";
 import { ticketSchema, type Ticket } from "../core/ticket.ts";
 import type { RunStore } from "../store/run-store.ts";
@@ -21,7 +23,17 @@ export interface AcceptDeps {
 export interface Acceptance {
   readonly agent: AgentSpec;
   readonly ticket: Ticket;
-  readonly limits?: Partial<Limits>;
+  /** In place of the agent's own, within its ceiling. */
+  readonly limits?: GivenLimits | undefined;
+  readonly tenantLimits?: GivenLimits | undefined;
+  /** The models that may be asked; without any, nothing can be paid. */
+  readonly models?: readonly PricedModel[];
+}
+
+export interface PricedModel {
+  readonly name: string;
+  /** Null: it costs nothing. */
+  readonly price: Price | null | "unknown";
 }
 
 /**
@@ -36,9 +48,23 @@ export function parseTicket(input: unknown): Ticket {
   throw new PawlError("PAWL_TICKET_INVALID", `ticket ${path}${kind}: ${issue?.message}`, { path });
 }
 
-/** Creates the run; returns its id. */
+/** A money limit that cannot be counted would be none: it is refused before any run is made. */
+function refuseUnpriced(limits: Limits, models: readonly PricedModel[]): void {
+  const unpriced = models.find((model) => model.price === "unknown");
+  if (limits.moneyMicroUsd === null || unpriced === undefined) return;
+  const message = `a money limit needs the price of ${unpriced.name}, which is not known`;
+  throw new PawlError("PAWL_PRICE_UNKNOWN", message, { path: "/limits/moneyMicroUsd" });
+}
+
+/**
+ * Creates the run; returns its id. Throws PAWL_LIMIT_ABOVE_CEILING or PAWL_PRICE_UNKNOWN before
+ * anything is written.
+ */
 export async function acceptTicket(deps: AcceptDeps, accepted: Acceptance): Promise<string> {
   const { agent, ticket } = accepted;
+  const given = { tenant: accepted.tenantLimits, run: accepted.limits };
+  const limits = limitsFor(agent, given);
+  refuseUnpriced(limits, accepted.models ?? []);
   const runId = deps.newId();
   const event: Event = {
     type: "accepted",
@@ -48,7 +74,7 @@ export async function acceptTicket(deps: AcceptDeps, accepted: Acceptance): Prom
     runId,
     agent: { name: agent.name, version: agent.version },
     ticket,
-    limits: limitsWith(agent.limits, accepted.limits),
+    limits,
     questions: postconditionQuestions(agent),
   };
   const events = [event];

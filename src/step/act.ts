@@ -41,7 +41,7 @@ export interface Action {
 export async function act(deps: StepDeps, work: Work, call: PreparedCall): Promise<Finished> {
   const tool = work.agent.tools.get(call.tool.name) as Tool;
   const action = await intend(deps, work, call, { tool, permission: work.state.turn?.permission });
-  if (action === "conflict") return "conflict";
+  if (typeof action === "string") return action;
   await deps.reach?.("before_act", work.job);
   const result = await perform(deps, work, action);
   if (result === "late" || result === "cancelled") {
@@ -66,7 +66,7 @@ export async function intend(
   work: Work,
   call: Action["call"],
   permitted: { readonly tool: Tool; readonly permission: Permission | null | undefined },
-): Promise<Action | "conflict"> {
+): Promise<Action | "again" | "lost"> {
   const { tool } = permitted;
   const wasIntended = work.state.calls.some((c) => c.id === call.id && c.outcome === "intended");
   const effectKey = tool.effect === "write" ? idempotencyKey(work.state.id, call.key) : null;
@@ -93,7 +93,7 @@ export async function intend(
     customerEffects: permitted.permission?.customerEffects ?? null,
   });
   if (written === "customer_changed") return permitAgain(deps, work, call);
-  if (written === "conflict") return "conflict";
+  if (written === "conflict") return "lost";
   take(work, event);
   work.journaled = work.events.length;
   return { ...action, wasIntended: written === "known" };
@@ -103,12 +103,15 @@ export async function intend(
  * Another run did something for the same customer after this permission was given: it is given
  * anew. An approved effect has no turn and is checked as a whole when it is loaded again.
  */
-async function permitAgain(deps: StepDeps, work: Work, call: Action["call"]): Promise<"conflict"> {
-  if (work.state.turn === null) return "conflict";
+async function permitAgain(
+  deps: StepDeps,
+  work: Work,
+  call: Action["call"],
+): Promise<"again" | "lost"> {
+  if (work.state.turn === null) return "again";
   const permission = await askPolicy(deps, work, call, false);
   record(work, deps.now(), { type: "permitted", permission });
-  await journal(deps, work);
-  return "conflict";
+  return (await journal(deps, work)) === "lost" ? "lost" : "again";
 }
 
 export async function perform(

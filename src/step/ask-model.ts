@@ -37,7 +37,7 @@ export async function askModel(
     }
     recordFailure(deps, work, reply, { ...asked, startedAt });
     // On disk at once: a crash before the next attempt must not lose what this one cost.
-    if (asked.count.isMetered && (await journal(deps, work)) === "conflict") return "conflict";
+    if (asked.count.isMetered && (await journal(deps, work)) === "lost") return "lost";
     if (reply.isFinal || retries >= most) {
       const found = stop("blocked", "provider_unavailable", reply.message);
       return finishWithStop(deps, work, found);
@@ -142,13 +142,13 @@ function recordDecision(
 
 /**
  * Writes what is not yet in the step's journal, and settles what was held of the tenant's day with
- * it; a conflict means that another worker has the step.
+ * it; lost: another worker has the step.
  */
-export async function journal(deps: StepDeps, work: Work): Promise<"written" | "conflict"> {
+export async function journal(deps: StepDeps, work: Work): Promise<"written" | "lost"> {
   const fresh = work.events.slice(work.journaled);
   if (fresh.length === 0) return "written";
   const written = await deps.store.journal(work.fence, fresh, work.settle);
-  if (written !== "applied") return "conflict";
+  if (written !== "applied") return "lost";
   work.journaled = work.events.length;
   work.settle = null;
   return "written";

@@ -27,7 +27,7 @@ export async function carryOut(deps: StepDeps, work: Work, approval: Approval): 
   const checked = isIntended ? null : await checkAgain(deps, work, approval, tool);
   if (typeof checked === "string") return checked;
   const action = await intend(deps, work, call, { tool, permission: checked });
-  if (action === "conflict") return "conflict";
+  if (typeof action === "string") return action;
   await deps.reach?.("before_act", work.job);
   const result = await perform(deps, work, action);
   if (result === "late" || result === "cancelled") {

@@ -10,9 +10,10 @@ import type { Reason, Stop, TerminalStatus } from "../core/stop.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
 
 /**
- * conflict: another worker or a newer message was first; load again, drop the work, add nothing.
+ * again: a newer message was first, or a permission must be asked anew; load again and drop the
+ * work. lost: another worker has claimed the step since; it goes on, this one must not.
  */
-export type Finished = "saved" | "conflict";
+export type Finished = "saved" | "again" | "lost";
 
 export interface Ending {
   readonly stop: Stop;
@@ -96,7 +97,7 @@ async function save(deps: StepDeps, work: Work, isOutward: boolean): Promise<Fin
     onlyIfHeardAll: isOutward,
     previousStatus: work.savedStatus,
   });
-  if (written !== "applied") return "conflict";
+  if (written !== "applied") return written === "conflict" ? "lost" : "again";
   await deps.reach?.("after_save", work.job);
   await setTimer(deps, work.state, work.fastForward === true);
   deps.log.step(work.state, work.events);

@@ -19,10 +19,10 @@ import { record, type StepDeps, type Work } from "./work.ts";
 export async function judge(deps: StepDeps, work: Work, turn: Turn): Promise<Finished> {
   const ruling = check(work.state, turn, work.agent, deps.now());
   if (ruling.do === "act" || ruling.do === "ask_approval") {
-    if ((await permitOnce(deps, work, ruling)) === "conflict") return "conflict";
+    if ((await permitOnce(deps, work, ruling)) === "lost") return "lost";
   }
   const isFresh = work.events.slice(work.journaled).some((event) => event.type === "decided");
-  if ((await journal(deps, work)) === "conflict") return "conflict";
+  if ((await journal(deps, work)) === "lost") return "lost";
   if (isFresh) await deps.reach?.("after_journal", work.job);
   return carryOn(deps, work, ruling);
 }
@@ -84,13 +84,13 @@ async function permitOnce(
   deps: StepDeps,
   work: Work,
   ruling: Permitted,
-): Promise<"permitted" | "conflict"> {
+): Promise<"permitted" | "lost"> {
   if (permissionOf(work, ruling.call.id) !== null) return "permitted";
   const tool = ruling.do === "act" ? ruling.call.tool : ruling.tool;
   const { args } = ruling.do === "act" ? ruling.call : ruling;
   const asking = askPolicy(deps, work, { id: ruling.call.id, tool, args }, false);
   const first = await Promise.race([asking, turnOfTheLoop(null)]);
-  if (first === null && (await journal(deps, work)) === "conflict") return "conflict";
+  if (first === null && (await journal(deps, work)) === "lost") return "lost";
   record(work, deps.now(), { type: "permitted", permission: first ?? (await asking) });
   return "permitted";
 }

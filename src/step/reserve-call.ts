@@ -6,6 +6,7 @@ import { reserve, type DayLeft } from "../core/budget.ts";
 import type { EventOf } from "../core/event.ts";
 import type { Amount } from "../core/run-state.ts";
 import { stop } from "../core/stop.ts";
+import { tenantOf } from "../core/ticket.ts";
 import type { InputCount, Provider, UncappedRequest } from "../providers/provider.ts";
 import { dayOf, type AccountDay, type DayLimits } from "../store/tenant-account.ts";
 import { finishWithStop, type Finished } from "./finish.ts";
@@ -56,7 +57,7 @@ export async function reserveCall(
       work.hold = account;
       return made.outputCap;
     }
-    if (written === "conflict" || account === null) return "conflict";
+    if (written === "conflict" || account === null) return "lost";
     short = written === "no_tokens" ? "tokens_exceeded" : "money_exceeded";
     day = await leftOf(deps, account);
   }
@@ -75,9 +76,8 @@ type Account = AccountDay & { readonly most: DayLimits };
 
 /** Null: the ticket names no tenant, or its tenant has no budget. */
 function accountOf(deps: StepDeps, { state }: Work): Account | null {
-  const { attributes } = state.ticket;
-  const tenant = Object.hasOwn(attributes, "tenant") ? attributes["tenant"] : undefined;
-  if (typeof tenant !== "string" || deps.tenants === undefined) return null;
+  const tenant = tenantOf(state.ticket);
+  if (tenant === null || deps.tenants === undefined) return null;
   const most = deps.tenants.dayLimits(tenant);
   return most === null ? null : { tenant, day: dayOf(deps.now()), most };
 }

@@ -20,7 +20,7 @@ import { judge } from "./judge.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
 
 /**
- * A reload follows a lost race only; more in a row is a fault that the queue's backoff must slow.
+ * A reload follows newer mail only; more in a row is a fault that the queue's backoff must slow.
  */
 const MOST_RELOADS = 5;
 
@@ -39,11 +39,27 @@ export async function runStep(deps: StepDeps, job: StepJob, signal: AbortSignal)
       if (claim.kind === "elsewhere") return await goneOn(deps, job, claim.step);
       const finished = await attemptStep(deps, attempt, { ...claim, isReload: load > 0 });
       if (finished === "saved") return;
+      if (finished === "lost") return await yieldStep(deps, job);
     }
   } finally {
     interrupt.unwatch();
   }
-  throw new PawlError("PAWL_STEP_CONFLICT", `step ${job.step} lost ${MOST_RELOADS} races in a row`);
+  throw new PawlError(
+    "PAWL_STEP_CONFLICT",
+    `step ${job.step} was overtaken by mail ${MOST_RELOADS} times`,
+  );
+}
+
+/**
+ * Another worker claimed this step later, so it is the one that may write. To claim it back at once
+ * would fence that one in turn, and both would ask and pay the model for ever: this job comes again
+ * after the queue's backoff, and finds the step done or its worker dead.
+ */
+async function yieldStep(deps: StepDeps, job: StepJob): Promise<void> {
+  const run = await deps.store.read(job.runId);
+  if (run === null || run.parked || isTerminal(parseRunState(run.json).status)) return;
+  if (run.step > job.step) return goneOn(deps, job, run.step);
+  throw new PawlError("PAWL_STEP_CONFLICT", `step ${job.step} was taken by another worker`);
 }
 
 type Claimed = Extract<Claim, { kind: "claimed" }> & { readonly isReload: boolean };

@@ -21,6 +21,7 @@ test.each(["composed", "apart"] as const)(
       const life = await live(plan, outside);
       expectLimits(plan, life);
       expectPaidOnce(plan, life);
+      expectBooksAgree(plan, life);
       expectEffectsOnce(life);
       expectOneEnd(life);
     });
@@ -30,13 +31,14 @@ test.each(["composed", "apart"] as const)(
 
 function expectLimits(plan: Plan, { state }: Life): void {
   expect(state.spent.steps).toBeLessThanOrEqual(plan.limits.steps ?? 0);
-  const tokens = plan.counted ? state.limits.tokens : null;
-  expect(state.spent.tokens).toBeLessThanOrEqual(tokens ?? Infinity);
+  const { tokens, moneyMicroUsd } = state.limits;
+  expect(state.spent.tokens).toBeLessThanOrEqual(plan.counted ? (tokens ?? Infinity) : Infinity);
+  expect(state.spent.moneyMicroUsd).toBeLessThanOrEqual(moneyMicroUsd ?? Infinity);
 }
 
-/** A journaled decision is never asked for again: only a death before its journal costs more. */
+/** A journaled decision is never asked for again: only a reply lost before its journal costs more. */
 function expectPaidOnce(plan: Plan, { decidedBy, lostAt, state, events }: Life): void {
-  for (const [step, asked] of decidedBy) {
+  for (const [step, asked] of plan.twins.length > 0 ? [] : decidedBy) {
     expect(asked).toBeLessThanOrEqual(1 + (lostAt.get(step) ?? 0));
   }
   const decided = events.filter((event) => event.type === "decided");
@@ -44,6 +46,45 @@ function expectPaidOnce(plan: Plan, { decidedBy, lostAt, state, events }: Life):
   expect(new Set(decided.map((event) => event.step)).size).toBe(decided.length);
   const lost = [...lostAt.values()].reduce((sum, n) => sum + n, 0);
   expect(state.paidButLost).toBeGreaterThanOrEqual(plan.counted ? lost : 0);
+}
+
+/**
+ * The provider's own book against the run's: what the journal knows of is settled to the
+ * micro-dollar, what it does not know of is within what the lost reservations hold.
+ */
+function expectBooksAgree(plan: Plan, { billed, state, events }: Life): void {
+  if (!plan.counted) return;
+  const settled = events.flatMap((event) =>
+    event.type === "decided" && event.source === "model"
+      ? [{ text: event.text ?? "", usage: event.usage, money: event.moneyMicroUsd }]
+      : event.type === "attempt_failed" && event.fate === "reported"
+        ? [{ text: event.message, usage: event.usage, money: event.moneyMicroUsd }]
+        : [],
+  );
+  const lost = state.lost ?? { tokens: 0, moneyMicroUsd: 0 };
+  const own = { tokens: lost.tokens, moneyMicroUsd: lost.moneyMicroUsd };
+  const unknown = new Map(billed.map((entry) => [entry.mark, entry]));
+  for (const { text, usage, money } of settled) {
+    const entry = billed.find(({ mark }) => text.includes(mark));
+    if (entry === undefined) throw new Error(`the provider has no book of ${text}`);
+    expect(unknown.delete(entry.mark)).toBe(true);
+    own.moneyMicroUsd += money;
+    if (usage === null) {
+      expect(entry.moneyMicroUsd).toBeLessThanOrEqual(money);
+      continue;
+    }
+    own.tokens += usage.input + usage.output;
+    expect(usage.input + usage.output).toBe(entry.tokens);
+    expect(money).toBe(entry.moneyMicroUsd);
+  }
+  // Nothing is counted twice: what was settled and what was lost is all that was spent.
+  expect(state.spent.moneyMicroUsd).toBe(own.moneyMicroUsd);
+  if (!plan.isUsageMissing) expect(state.spent.tokens).toBe(own.tokens);
+  const rest = [...unknown.values()];
+  expect(rest.length).toBeLessThanOrEqual(state.paidButLost);
+  const sum = (of: "tokens" | "moneyMicroUsd"): number => rest.reduce((all, e) => all + e[of], 0);
+  expect(sum("moneyMicroUsd")).toBeLessThanOrEqual(lost.moneyMicroUsd);
+  expect(sum("tokens")).toBeLessThanOrEqual(lost.tokens);
 }
 
 function expectEffectsOnce({ books, state }: Life): void {

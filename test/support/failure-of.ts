@@ -1,13 +1,20 @@
-/** Runs a property; undefined when it holds, else the report with its seed and smallest example. */
+/** Runs a property; undefined when it holds, else its seed, smallest example and what went wrong. */
 import fc from "fast-check";
 
 export function failureOf<T>(property: fc.IProperty<T>): string | undefined {
-  return fc.defaultReportMessage(fc.check(property));
+  return told(fc.check(property));
 }
 
 export async function failureOfAsync<T>(
   property: fc.IAsyncProperty<T>,
   numRuns: number,
 ): Promise<string | undefined> {
-  return fc.asyncDefaultReportMessage(await fc.check(property, { numRuns }));
+  return told(await fc.check(property, { numRuns }));
+}
+
+function told<T>(details: fc.RunDetails<T>): string | undefined {
+  const report = fc.defaultReportMessage(details);
+  if (report === undefined) return undefined;
+  const { errorInstance: error } = details;
+  return `${report}\n${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
 }

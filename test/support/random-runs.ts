@@ -6,9 +6,11 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { canonicalJson } from "../../src/core/call-key.ts";
-import { NO_USAGE } from "../../src/core/decision.ts";
+import { NO_USAGE, type Usage } from "../../src/core/decision.ts";
+import { PawlError } from "../../src/core/errors.ts";
 import { parseEvent, type Event, type Happening } from "../../src/core/event.ts";
 import type { Json } from "../../src/core/json.ts";
+import { costOf, type Price } from "../../src/core/price.ts";
 import { reduce, replay } from "../../src/core/reduce.ts";
 import { parseRunState, type Limits, type RunState } from "../../src/core/run-state.ts";
 import { isTerminal } from "../../src/core/stop.ts";
@@ -85,13 +87,21 @@ export interface Plan {
   readonly deaths: readonly number[];
   /** At which of the reached points something is posted, so in the middle of steps too. */
   readonly posts: readonly { readonly at: number; readonly kind: (typeof PEOPLE)[number] }[];
+  /** Which jobs two workers take at once, as after a lock that ran out. */
+  readonly twins: readonly number[];
   /** After which jobs the same or an earlier job comes again. */
   readonly echoes: readonly { readonly after: number; readonly back: number }[];
   readonly limits: Partial<Limits>;
   readonly nudges: number;
   readonly counted: boolean;
   readonly isUsageMissing: boolean;
+  /** What becomes of the requests that the plan lets fail, in order. */
+  readonly fates: readonly (typeof FATES)[number][];
+  /** How much of what is reserved each request really uses, in percent, in turn. */
+  readonly usage: readonly number[];
 }
+
+const FATES = ["refused", "reported", "unknown"] as const;
 
 const mostly = <T>(usual: T, others: readonly T[]): fc.Arbitrary<T> =>
   fc.oneof({ weight: 4, arbitrary: fc.constant(usual) }, fc.constantFrom(...others));
@@ -109,17 +119,21 @@ export const planArbitrary: fc.Arbitrary<Plan> = fc.record({
   posts: fc.array(fc.record({ at: fc.nat(60), kind: fc.constantFrom(...PEOPLE) }), {
     maxLength: 4,
   }),
+  twins: fc.uniqueArray(fc.nat(12), { maxLength: 3 }),
   echoes: fc.array(fc.record({ after: fc.nat(12), back: fc.nat(2) }), { maxLength: 4 }),
   limits: fc.record({
     steps: mostly(9, [0, 1, 3, 6]),
     tokens: mostly<number | null>(null, [0, 500, 3_000]),
+    moneyMicroUsd: mostly<number | null>(null, [0, 1_000, 4_000, 20_000]),
     stepsWithoutProgress: fc.constantFrom(1, 2, 9),
     refusedInARow: fc.constantFrom(1, 3, null),
-    providerRetries: fc.constantFrom(0, 1),
+    providerRetries: fc.constantFrom(0, 1, 3),
   }),
   nudges: fc.nat(2),
   counted: fc.boolean(),
   isUsageMissing: fc.boolean(),
+  fates: fc.array(fc.constantFrom(...FATES), { minLength: 1, maxLength: 4 }),
+  usage: fc.array(fc.nat(100), { minLength: 1, maxLength: 5 }),
 });
 
 class Death extends Error {}
@@ -127,7 +141,16 @@ class Death extends Error {}
 /** Far above what any plan can need: each step may die, be echoed and be woken. */
 const MOST_JOBS = 80;
 
+/** One request as the provider booked it: what it cost, whatever became of its reply. */
+export interface Billed {
+  /** Stands in the reply's text or the fault's message, so that a journal shows what it knows of. */
+  readonly mark: string;
+  readonly tokens: number;
+  readonly moneyMicroUsd: number;
+}
+
 export interface Life {
+  readonly billed: readonly Billed[];
   readonly state: RunState;
   readonly events: readonly Event[];
   readonly books: Books;
@@ -148,6 +171,7 @@ export async function live(
   const counters = { reached: 0, jobs: 0 };
   const decidedBy = new Map<number, number>();
   const lostAt = new Map<number, number>();
+  const billed: Billed[] = [];
   books.before = moodsOf(plan, books);
   const ticket = parseTicket({ id: "T-1", body: "Where is my order?" });
   const accept = { store, now: Date.now, newId: randomUUID };
@@ -157,7 +181,7 @@ export async function live(
     ledger,
     addJob: () => Promise.resolve(),
     addTimer: () => Promise.resolve(),
-    resolve: () => Promise.resolve({ agent, provider: providerOf(plan, decidedBy) }),
+    resolve: () => Promise.resolve({ agent, provider: providerOf(plan, { decidedBy, billed }) }),
     now: Date.now,
     log: { step: () => undefined, fault: throwFault },
     async reach(point, job) {
@@ -175,7 +199,9 @@ export async function live(
   let state = await readState(store, runId);
   while (!isTerminal(state.status)) {
     const step = state.step;
-    await work(deps, { runId, step });
+    const isTwin = plan.twins.includes(counters.jobs);
+    const both = [work(deps, { runId, step }), ...(isTwin ? [work(deps, { runId, step })] : [])];
+    await Promise.all(both);
     for (const echo of plan.echoes) {
       if (echo.after === counters.jobs)
         await work(deps, { runId, step: Math.max(1, step - echo.back) });
@@ -189,7 +215,7 @@ export async function live(
   }
   await expectFinal(deps, runId, state);
   const events = (await store.events(runId)).map(parseEvent);
-  return { state, events, books, decidedBy, lostAt, jobs: counters.jobs };
+  return { state, events, books, billed, decidedBy, lostAt, jobs: counters.jobs };
 }
 
 function throwFault(_job: StepJob, error: unknown): never {
@@ -200,7 +226,9 @@ async function work(deps: StepDeps, job: StepJob): Promise<void> {
   try {
     await runStep(deps, job, new AbortController().signal);
   } catch (error) {
-    if (!(error instanceof Death)) throw error;
+    // The queue brings the job of a worker that was overtaken again.
+    const isOvertaken = error instanceof PawlError && error.code === "PAWL_STEP_CONFLICT";
+    if (!(error instanceof Death) && !isOvertaken) throw error;
   }
 }
 
@@ -224,8 +252,8 @@ function watch(store: RunStore): RunStore {
       }
       return written;
     },
-    async journal(fence, events) {
-      const written = await store.journal(fence, events);
+    async journal(fence, events, move) {
+      const written = await store.journal(fence, events, move);
       await foldsOn(store, fence.runId);
       return written;
     },
@@ -239,7 +267,16 @@ function watch(store: RunStore): RunStore {
 
 async function foldsOn(store: RunStore, runId: string): Promise<void> {
   const run = await store.read(runId);
-  if (run !== null) run.journal.map(parseEvent).reduce(reduce, parseRunState(run.json));
+  if (run === null) return;
+  const { limits, spent, reserved } = run.journal
+    .map(parseEvent)
+    .reduce(reduce, parseRunState(run.json));
+  for (const of of ["tokens", "moneyMicroUsd"] as const) {
+    const used = spent[of] + (reserved?.[of] ?? 0);
+    if (reserved !== null && used > (limits[of] ?? Infinity)) {
+      throw new Error(`${of}: ${used} spent and reserved of ${limits[of]}`);
+    }
+  }
 }
 
 function same(what: string, a: RunState, b: RunState): void {
@@ -302,32 +339,54 @@ function moodsOf(plan: Plan, books: Books): Books["before"] {
 
 const INPUT_TOKENS = 100;
 
-function providerOf(plan: Plan, decidedBy: Map<number, number>): Provider {
-  let faults = 0;
+const PRICE: Price = {
+  inputMicroUsdPerMTok: 1_000_000,
+  cachedMicroUsdPerMTok: 100_000,
+  cacheWriteMicroUsdPerMTok: 2_000_000,
+  outputMicroUsdPerMTok: 3_000_000,
+};
+
+function providerOf(
+  plan: Plan,
+  { decidedBy, billed }: { readonly decidedBy: Map<number, number>; readonly billed: Billed[] },
+): Provider {
+  const failed = new Map<number, number>();
+  const price = plan.counted ? PRICE : null;
+  /** Books a request that the server worked on. */
+  const bill = (outputCap: number): Billed & { readonly usage: Usage } => {
+    const percent = plan.usage[billed.length % plan.usage.length] ?? 0;
+    const input = Math.ceil((INPUT_TOKENS * (percent + 1)) / 101);
+    const cached = Math.floor((input * percent) / 200);
+    const output = Math.floor((outputCap * percent) / 100);
+    const usage = { ...NO_USAGE, input, cached, cacheWrite: input - cached, output };
+    const moneyMicroUsd = costOf(usage, price);
+    const entry = { mark: `#${billed.length}.`, tokens: input + output, moneyMicroUsd };
+    billed.push(entry);
+    return { ...entry, usage };
+  };
   return {
     model: "random",
-    price: plan.counted
-      ? {
-          inputMicroUsdPerMTok: 1_000_000,
-          cachedMicroUsdPerMTok: 100_000,
-          cacheWriteMicroUsdPerMTok: 2_000_000,
-          outputMicroUsdPerMTok: 3_000_000,
-        }
-      : null,
+    price,
     countInput: () => ({ tokens: plan.counted ? INPUT_TOKENS : 0, isMetered: plan.counted }),
     decide({ turn, step, tools, outputCap }) {
       const wanted = plan.decisions[turn] ?? "answer";
+      const faults = failed.get(turn) ?? 0;
       if (wanted === "fault" && faults < 2) {
-        faults += 1;
-        return Promise.reject(new ProviderFault("503", false));
+        failed.set(turn, faults + 1);
+        const fate = plan.fates[(turn + faults) % plan.fates.length] ?? "refused";
+        if (fate === "refused") return Promise.reject(new ProviderFault("503", false));
+        const { usage, mark } = bill(outputCap);
+        const told = fate === "reported" ? { fate, usage } : { fate };
+        return Promise.reject(new ProviderFault(`failed ${mark}`, false, told));
       }
       count(decidedBy, step);
       const isOffered = tools.some((tool) => !tool.isTerminal);
       // A model may ignore what it was offered.
       const made = replyFor(wanted, turn, isOffered);
-      const usage = { ...NO_USAGE, input: INPUT_TOKENS, output: Math.min(outputCap, 50) };
+      const { usage, mark } = bill(outputCap);
       return Promise.resolve({
         ...made,
+        text: `${made.text ?? ""} ${mark}`,
         usage: plan.isUsageMissing ? null : plan.counted ? usage : NO_USAGE,
       });
     },
