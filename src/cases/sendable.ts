@@ -3,13 +3,12 @@
  * are clean, arguments are JSON objects, and no text holds half of a surrogate pair.
  */
 import { isJsonObject } from "../core/json.ts";
-import type { ContextMessage } from "../core/context.ts";
-import type { ModelRequest } from "../providers/provider.ts";
+import type { ContextMessage, ModelContext } from "../core/context.ts";
 
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** Null for a request that can be sent, else the first reason against it. */
-export function whyUnsendable({ instructions, messages, tools }: ModelRequest): string | null {
+export function whyUnsendable({ instructions, messages, tools }: ModelContext): string | null {
   const texts = [instructions, ...messages.map((message) => message.text ?? "")];
   if (texts.some((text) => /\p{Surrogate}/u.test(text))) return "half of a surrogate pair";
   if (!messages.some((message) => message.role === "user")) return "no user message";

@@ -7,6 +7,7 @@ import { parseRunState, type RunState } from "../../src/core/run-state.ts";
 import { type Approval } from "../../src/core/approval.ts";
 import { stop } from "../../src/core/stop.ts";
 import type { ApprovalDecision, Claim, Fence, RunStore, Save } from "../../src/store/run-store.ts";
+import type { DayLimits } from "../../src/store/tenant-account.ts";
 import { openBackbone, storeOn, type Enqueuing } from "../support/backbone.ts";
 import { orderDomain } from "../support/order-agent.ts";
 import { acceptedEvent, AT } from "../support/run-fixture.ts";
@@ -322,6 +323,110 @@ describe.each(["composed", "apart"] as const)("a run store, jobs %s", (enqueuing
       expect((await store.read(runId))?.journal).toHaveLength(1);
       fence.rev += 1;
       expect(await store.save(fence, saveOf(json, [STEP_ENDED]))).toBe("applied");
+    });
+  });
+
+  describe("a tenant's day", () => {
+    const account = { tenant: "acme", day: "2026-12-04" };
+    const reserveOf = (tokens: number, moneyMicroUsd: number, most: Partial<DayLimits> = {}) => ({
+      op: "reserve" as const,
+      ...account,
+      tokens,
+      moneyMicroUsd,
+      most: { tokens: null, moneyMicroUsd: null, ...most },
+    });
+    const settleOf = (tokens: number, moneyMicroUsd: number) => ({
+      op: "settle" as const,
+      ...account,
+      tokens,
+      moneyMicroUsd,
+    });
+    const none = { tokens: 0, moneyMicroUsd: 0 };
+
+    test("holds what is reserved, and spends what is settled of it", async () => {
+      const { store, accounts, create, claim } = await setup(enqueuing);
+      const { fence } = await claim(await create());
+      expect(await accounts.read(account)).toEqual({ spent: none, held: none });
+      expect(await store.journal(fence, [STEP_ENDED], reserveOf(100, 50))).toBe("applied");
+      const held = { tokens: 100, moneyMicroUsd: 50 };
+      expect(await accounts.read(account)).toEqual({ spent: none, held });
+      expect(await store.journal(fence, [STEP_ENDED], settleOf(70, 20))).toBe("applied");
+      const spent = { tokens: 70, moneyMicroUsd: 20 };
+      expect(await accounts.read(account)).toEqual({ spent, held: none });
+    });
+
+    test.each([
+      [{ tokens: 99 }, "no_tokens"],
+      [{ tokens: 100 }, "applied"],
+      [{ tokens: 101 }, "applied"],
+      [{ moneyMicroUsd: 49 }, "no_money"],
+      [{ moneyMicroUsd: 50 }, "applied"],
+      [{ tokens: 0, moneyMicroUsd: 0 }, "no_money"],
+    ] as const)("of %j 100 tokens and 50 micro-USD: %s", async (most, written) => {
+      const { store, accounts, create, claim } = await setup(enqueuing);
+      const runId = await create();
+      const { fence } = await claim(runId);
+      expect(await store.journal(fence, [STEP_ENDED], reserveOf(100, 50, most))).toBe(written);
+      const isHeld = written === "applied";
+      expect((await accounts.read(account)).held.tokens).toBe(isHeld ? 100 : 0);
+      expect((await store.read(runId))?.journal).toHaveLength(isHeld ? 1 : 0);
+      // A refusal leaves the fence as it was: the step can still write.
+      expect(await store.journal(fence, [STEP_ENDED])).toBe("applied");
+    });
+
+    test("two runs share it, and other tenants and days do not", async () => {
+      const { store, accounts, create, claim } = await setup(enqueuing);
+      const [one, two] = [await claim(await create()), await claim(await create())];
+      const most = { tokens: 150 };
+      expect(await store.journal(one.fence, [], reserveOf(100, 0, most))).toBe("applied");
+      expect(await store.journal(two.fence, [], reserveOf(100, 0, most))).toBe("no_tokens");
+      const other = { ...reserveOf(100, 0, most), tenant: "other" };
+      expect(await store.journal(two.fence, [], other)).toBe("applied");
+      const later = { ...reserveOf(100, 0, most), day: "2026-12-05" };
+      expect(await store.journal(two.fence, [], later)).toBe("applied");
+      expect((await accounts.read(account)).held.tokens).toBe(100);
+    });
+
+    test("moved in a write that is sent again, it is moved once", async () => {
+      const { store, accounts, create, claim, resending } = await setup(enqueuing);
+      const { fence } = await claim(await create());
+      const frozen: Fence = { ...fence };
+      await resending(() => store.journal({ ...frozen }, [STEP_ENDED], reserveOf(100, 50)));
+      fence.rev += 1;
+      expect((await accounts.read(account)).held.tokens).toBe(100);
+      const again: Fence = { ...fence };
+      await resending(() => store.journal({ ...again }, [STEP_ENDED], settleOf(70, 20)));
+      expect(await accounts.read(account)).toMatchObject({ spent: { tokens: 70 }, held: none });
+    });
+
+    test("is not moved by a worker that lost its claim", async () => {
+      const { store, accounts, create, claim } = await setup(enqueuing);
+      const runId = await create();
+      const stale = await claim(runId);
+      await claim(runId);
+      expect(await store.journal(stale.fence, [], reserveOf(1, 1))).toBe("conflict");
+      expect((await accounts.read(account)).held).toEqual(none);
+    });
+
+    test("what a lost reservation holds stays held when the run reserves anew", async () => {
+      const { store, accounts, create, claim } = await setup(enqueuing);
+      const { fence } = await claim(await create());
+      await store.journal(fence, [], reserveOf(100, 50));
+      await store.journal(fence, [], reserveOf(30, 10));
+      expect((await accounts.read(account)).held.tokens).toBe(130);
+      await store.journal(fence, [], settleOf(20, 5));
+      expect(await accounts.read(account)).toEqual({
+        spent: { tokens: 20, moneyMicroUsd: 5 },
+        held: { tokens: 100, moneyMicroUsd: 50 },
+      });
+    });
+
+    test("is kept for a quarter, and gone then", async () => {
+      const { store, redis, keys, create, claim } = await setup(enqueuing);
+      const { fence } = await claim(await create());
+      await store.journal(fence, [], reserveOf(1, 1));
+      const ttl = await redis.pttl(keys.tenantDay(account.tenant, account.day));
+      expect(ttl / 86_400_000).toBeCloseTo(100, 1);
     });
   });
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { check } from "../../src/core/check.ts";
 import { reserve } from "../../src/core/budget.ts";
+import { buildContext } from "../../src/core/context.ts";
 import { costOf, type Price } from "../../src/core/price.ts";
 import type { ReplyCall, Usage } from "../../src/core/decision.ts";
 import { PawlError } from "../../src/core/errors.ts";
@@ -10,9 +11,11 @@ import type { Json } from "../../src/core/json.ts";
 import { valuesIn } from "../../src/core/message-values.ts";
 import { resolvePointer } from "../../src/core/pointer.ts";
 import { cut } from "../../src/core/cut.ts";
-import { parseRunState } from "../../src/core/run-state.ts";
+import { reduce } from "../../src/core/reduce.ts";
+import { parseRunState, type RunState } from "../../src/core/run-state.ts";
 import { isTerminal, STATUSES, transition, type Status } from "../../src/core/stop.ts";
 import { verify } from "../../src/core/verify.ts";
+import { whyUnsendable } from "../../src/cases/sendable.ts";
 import { orderDomain } from "../support/order-agent.ts";
 import { AT, factOf, runningState, turnOf } from "../support/run-fixture.ts";
 import { failureOf } from "../support/failure-of.ts";
@@ -211,6 +214,39 @@ test("any text in place of a state is unreadable with a place, never anything el
     } catch (error) {
       return error instanceof PawlError && error.code === "PAWL_STATE_UNREADABLE";
     }
+  });
+  expect(failureOf(property)).toBeUndefined();
+});
+
+/** What hostile texts, of which every other character is escaped, make of the bounds at most. */
+const MOST_CONTEXT_CHARS = 450_000;
+
+test("the state's context stays bounded however much has happened, and can be sent", () => {
+  const long = fc.integer({ min: 0, max: 40_000 }).map((n) => "<\u00e9".repeat(n / 2));
+  const many = fc.integer({ min: 0, max: 400 });
+  const property = fc.property(fc.record({ n: many, text: long }), ({ n, text }) => {
+    const of = <T>(make: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => make(i));
+    const question = { condition: null, pointers: [], about: {}, closedBy: null, open: true };
+    const call = { step: 1, key: "k", effect: "read" as const, grounds: 0 };
+    const lines = of((i) => ({ type: "nudged" as const, at: AT, step: i + 1 }));
+    const state = lines.reduce<RunState>((before, event) => reduce(before, event), {
+      ...base,
+      ticket: { ...base.ticket, body: text, attributes: { text } },
+      replies: of((i) => ({ step: i, text })),
+      facts: of((i) => factOf(`k.${i}`, text, { id: `f${i}`, about: { orderId: text } })),
+      questions: of((i) => ({ ...question, id: `q${i}`, text })),
+      calls: of((i) => ({
+        ...call,
+        id: `c${i}`,
+        tool: "get_order",
+        shownArgs: "{}",
+        outcome: "succeeded" as const,
+      })),
+      outward: of((i) => ({ id: `m${i}`, kind: "question" as const, step: i, text })),
+    });
+    const context = buildContext(state, agent, "all");
+    const size = JSON.stringify(context).length;
+    return size < MOST_CONTEXT_CHARS && whyUnsendable(context) === null;
   });
   expect(failureOf(property)).toBeUndefined();
 });

@@ -13,7 +13,8 @@ import { acceptTicket, parseTicket } from "../../src/ingest/accept-ticket.ts";
 import type { Provider } from "../../src/providers/provider.ts";
 import type { LockTimes, StepJob, StepWorker } from "../../src/queue/step-queue.ts";
 import { sweep, type SweepReport } from "../../src/step/sweep.ts";
-import type { CrashPoint, StepDeps } from "../../src/step/work.ts";
+import type { Ticket } from "../../src/core/ticket.ts";
+import type { CrashPoint, StepDeps, TenantBudgets } from "../../src/step/work.ts";
 import { openBackbone, type TestBackbone } from "./backbone.ts";
 import { orderDomain, type Books } from "./order-agent.ts";
 import { until } from "./until.ts";
@@ -33,7 +34,11 @@ export interface Crew extends TestBackbone {
     readonly concurrency?: number;
     readonly locks?: LockTimes;
   }) => Promise<StepWorker>;
-  readonly accept: (ticketId?: string, customerId?: string) => Promise<string>;
+  readonly accept: (
+    ticketId?: string,
+    customerId?: string,
+    attributes?: Ticket["attributes"],
+  ) => Promise<string>;
   readonly post: (runId: string, happening: Happening) => Promise<void>;
   readonly state: (runId: string) => Promise<RunState>;
   readonly events: (runId: string) => Promise<Event[]>;
@@ -51,13 +56,22 @@ const NO_REST_MS = -1_000;
 export async function openCrew(
   provider: Provider,
   changes: Partial<AgentDefinition> = {},
+  more: {
+    readonly routine?: Provider;
+    readonly tenants?: Pick<TenantBudgets, "dayLimits">;
+  } = {},
 ): Promise<Crew> {
   const backbone = await openBackbone();
   const { store, queue } = backbone;
   const { agent, books } = orderDomain(changes);
   const faults: Fault[] = [];
   const mind: Crew["mind"] = {
-    resolve: () => Promise.resolve({ agent, provider }),
+    resolve: () =>
+      Promise.resolve({
+        agent,
+        provider,
+        ...(more.routine === undefined ? {} : { routine: more.routine }),
+      }),
     log: { step: () => undefined, fault: (job, error) => void faults.push({ job, error }) },
   };
   const read = async (runId: string): Promise<RunState> => {
@@ -75,16 +89,20 @@ export async function openCrew(
     faults,
     mind,
     async hire({ concurrency = 4, locks, reach } = {}) {
-      const step = { ...mind, ...(reach === undefined ? {} : { reach }) };
+      const step = {
+        ...mind,
+        ...(more.tenants === undefined ? {} : { tenants: more.tenants }),
+        ...(reach === undefined ? {} : { reach }),
+      };
       const options = { concurrency, ...(locks === undefined ? {} : { locks }) };
       const worker = startWorker(backbone, systemClock, step, options);
       onTestFinished(() => worker.close(GRACE_MS));
       await worker.ready();
       return worker;
     },
-    accept(ticketId = "T-1", customerId) {
+    accept(ticketId = "T-1", customerId, attributes = {}) {
       const customer = customerId === undefined ? {} : { customer: { id: customerId } };
-      const ticket = parseTicket({ id: ticketId, ...customer });
+      const ticket = parseTicket({ id: ticketId, ...customer, attributes });
       return acceptTicket({ store, now: Date.now, newId: systemClock.newId }, { agent, ticket });
     },
     async post(runId, happening) {

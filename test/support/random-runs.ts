@@ -5,6 +5,7 @@
  */
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
+import type { AgentPack } from "../../src/agents/agent.ts";
 import { canonicalJson } from "../../src/core/call-key.ts";
 import { NO_USAGE, type Usage } from "../../src/core/decision.ts";
 import { PawlError } from "../../src/core/errors.ts";
@@ -150,6 +151,7 @@ export interface Billed {
 }
 
 export interface Life {
+  readonly agent: AgentPack;
   readonly billed: readonly Billed[];
   readonly state: RunState;
   readonly events: readonly Event[];
@@ -215,7 +217,7 @@ export async function live(
   }
   await expectFinal(deps, runId, state);
   const events = (await store.events(runId)).map(parseEvent);
-  return { state, events, books, billed, decidedBy, lostAt, jobs: counters.jobs };
+  return { agent, state, events, books, billed, decidedBy, lostAt, jobs: counters.jobs };
 }
 
 function throwFault(_job: StepJob, error: unknown): never {
