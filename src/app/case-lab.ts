@@ -2,10 +2,10 @@
  * A laboratory for one case: its own key prefix on a real Redis, workers from the pool, clean at
  * the end.
  */
-import type { Redis } from "ioredis";
 import type { Lab } from "../cases/run-case.ts";
 import { PawlError } from "../core/errors.ts";
 import { systemClock } from "./clock.ts";
+import { removeKeys } from "./remove-keys.ts";
 import { connectBackbone, worldBooks } from "./wire.ts";
 import type { WorkerPool } from "./worker-pool.ts";
 
@@ -53,14 +53,4 @@ function setAt(document: unknown, pointer: string, value: unknown): void {
     });
   }
   here[last] = value;
-}
-
-/** Only this case's own keys: a Redis that we were given is never flushed. */
-async function removeKeys(redis: Redis, prefix: string): Promise<void> {
-  let cursor = "0";
-  do {
-    const [next, keys] = await redis.scan(cursor, "MATCH", `${prefix}:*`, "COUNT", 1_000);
-    if (keys.length > 0) await redis.unlink(keys);
-    cursor = next;
-  } while (cursor !== "0");
 }

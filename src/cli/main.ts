@@ -11,6 +11,7 @@ import { EXIT, tellFailure } from "./command.ts";
 import { addDecideCommands } from "./decide.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addForkCommand } from "./fork.ts";
+import { addEstimateCommand } from "./estimate.ts";
 import { addListCommand } from "./list.ts";
 import { addReplayCommand } from "./replay.ts";
 import { addReplyCommand } from "./reply.ts";
@@ -29,6 +30,7 @@ const program = new Command("pawl")
 addRunCommand(program);
 addWorkerCommand(program);
 addCaseCommands(program);
+addEstimateCommand(program);
 addListCommand(program);
 addShowCommand(program);
 addReplayCommand(program);

@@ -60,7 +60,9 @@ function headerLines(view: RunView): string[] {
     `${spent.tokens} tokens`,
     moneyText(spent.moneyMicroUsd),
     ...(view.resumes > 0 ? [`resumed ${view.resumes} times`] : []),
-    ...(view.paidButLost > 0 ? [`${view.paidButLost} paid but lost`] : []),
+    ...(view.paidButLost > 0
+      ? [`${view.paidButLost} paid but lost, up to ${moneyText(view.budget.lost.moneyMicroUsd)}`]
+      : []),
   ];
   return [
     `${paint("bold", `run ${plain(view.id)}`)}  ${statusText(view)}`,
@@ -125,8 +127,13 @@ export function expectedText(expected: Json): string {
   return `${head}${checks.join(", ")}${closes === undefined ? "" : `; closes ${closes}`}`;
 }
 
-function costText({ tokens, moneyMicroUsd }: ProtocolRow, totals: Totals | undefined): string {
-  const own = `${tokens.input} + ${tokens.output} tokens (${tokens.cached} cached)`;
+function costText(row: ProtocolRow, totals: Totals | undefined): string {
+  const { tokens, moneyMicroUsd, model, contextTokens, failedAttempts } = row;
+  const context = contextTokens === null ? "" : `, context ${contextTokens}`;
+  const failed = failedAttempts === 0 ? "" : `, ${failedAttempts} failed attempts`;
+  const asked = model === null ? "" : `${model}: `;
+  const cached = `(${tokens.cached} cached)`;
+  const own = `${asked}${tokens.input} + ${tokens.output} tokens ${cached}${context}${failed}`;
   const soFar =
     totals === undefined
       ? ""

@@ -26,7 +26,7 @@ export type Rates = Omit<Price, "tiers">;
 const PER_MTOK = 1_000_000;
 
 /** The rates of a call with so many input tokens. */
-export function ratesFor(price: Price, inputTokens: number): Rates {
+function ratesFor(price: Price, inputTokens: number): Rates {
   let found: Rates = price;
   let bound = -1;
   for (const tier of price.tiers ?? []) {

@@ -23,6 +23,12 @@ export interface ProtocolRow {
   readonly earlierStep: number | null;
   readonly status: string | null;
   readonly statusReason: string | null;
+  /** The model that decided; null for a step without a model call. */
+  readonly model: string | null;
+  /** Input tokens of the decision's request, as its server counted, else as it was counted here. */
+  readonly contextTokens: number | null;
+  /** Requests of this step that gave no decision; what they cost is in its tokens and money. */
+  readonly failedAttempts: number;
   readonly tokens: { readonly input: number; readonly cached: number; readonly output: number };
   readonly moneyMicroUsd: number;
   readonly ms: { readonly decide: number; readonly act: number; readonly total: number };
@@ -47,6 +53,9 @@ function emptyRow(step: number): ProtocolRow {
     earlierStep: null,
     status: null,
     statusReason: null,
+    model: null,
+    contextTokens: null,
+    failedAttempts: 0,
     tokens: NO_TOKENS,
     moneyMicroUsd: 0,
     ms: { decide: 0, act: 0, total: 0 },
@@ -68,6 +77,14 @@ function tell(row: ProtocolRow, event: Event): ProtocolRow {
   switch (event.type) {
     case "decided":
       return tellDecided(row, event);
+    case "attempt_failed":
+      return {
+        ...row,
+        model: event.model,
+        failedAttempts: row.failedAttempts + 1,
+        ...spentWith(row, event),
+        ms: { ...row.ms, decide: row.ms.decide + event.ms },
+      };
     case "permitted": {
       const { answer, rule } = event.permission;
       return { ...row, permission: { answer, rule } };
@@ -121,12 +138,25 @@ function tellDecided(row: ProtocolRow, event: EventOf<"decided">): ProtocolRow {
       raw === undefined ? null : "json" in raw ? raw.json : "text" in raw ? raw.text : raw.notJson,
     reason: call?.reason ?? null,
     expected: call?.expected ?? null,
-    tokens:
-      event.usage === null
-        ? NO_TOKENS
-        : { input: event.usage.input, cached: event.usage.cached, output: event.usage.output },
-    moneyMicroUsd: event.moneyMicroUsd,
-    ms: { ...row.ms, decide: event.ms },
+    model: event.model,
+    contextTokens: event.contextTokens,
+    ...spentWith(row, event),
+    ms: { ...row.ms, decide: row.ms.decide + event.ms },
+  };
+}
+
+function spentWith(
+  { tokens, moneyMicroUsd }: ProtocolRow,
+  event: Pick<EventOf<"decided">, "usage" | "moneyMicroUsd">,
+) {
+  const usage = event.usage ?? NO_TOKENS;
+  return {
+    tokens: {
+      input: tokens.input + usage.input,
+      cached: tokens.cached + usage.cached,
+      output: tokens.output + usage.output,
+    },
+    moneyMicroUsd: moneyMicroUsd + event.moneyMicroUsd,
   };
 }
 

@@ -41,7 +41,7 @@ function expectLimits(plan: Plan, { state }: Life): void {
   expect(state.spent.moneyMicroUsd).toBeLessThanOrEqual(moneyMicroUsd ?? Infinity);
 }
 
-/** A journaled decision is never asked for again: only a reply lost before its journal costs more. */
+/** A journaled decision is never asked for again: only a reply that was lost costs more. */
 function expectPaidOnce(plan: Plan, { decidedBy, lostAt, state, events }: Life): void {
   for (const [step, asked] of plan.twins.length > 0 ? [] : decidedBy) {
     expect(asked).toBeLessThanOrEqual(1 + (lostAt.get(step) ?? 0));

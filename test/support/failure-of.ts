@@ -1,4 +1,4 @@
-/** Runs a property; undefined when it holds, else its seed, smallest example and what went wrong. */
+/** Runs a property; undefined when it holds, else its seed, smallest example and the fault. */
 import fc from "fast-check";
 
 export function failureOf<T>(property: fc.IProperty<T>): string | undefined {

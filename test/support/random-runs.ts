@@ -144,7 +144,7 @@ const MOST_JOBS = 80;
 
 /** One request as the provider booked it: what it cost, whatever became of its reply. */
 export interface Billed {
-  /** Stands in the reply's text or the fault's message, so that a journal shows what it knows of. */
+  /** In the reply's text or the fault's message, so that a journal shows what it knows of. */
   readonly mark: string;
   readonly tokens: number;
   readonly moneyMicroUsd: number;

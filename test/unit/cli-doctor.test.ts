@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
-import { findingsOf, nodeFinding } from "../../src/cli/doctor.ts";
+import { describe, expect, test } from "vitest";
+import { findingsOf, nodeFinding, priceFinding } from "../../src/cli/doctor.ts";
+import { PRICE } from "../support/price.ts";
 
 const INFO = [
   "# Server\r",
@@ -48,4 +49,18 @@ test.each([
   ["18.20.0", false],
 ])("Node %s is enough: %s", (version, ok) => {
   expect(nodeFinding(version)).toMatchObject({ ok, found: version });
+});
+
+describe("priceFinding", () => {
+  test("a known price is told per million tokens, with where it comes from", () => {
+    const found = priceFinding("m", { known: true, price: PRICE, source: "configuration" });
+    expect(found).toMatchObject({ ok: true, advice: null });
+    expect(found.found).toBe("m: 3 + 15 USD per million tokens in and out (configuration)");
+  });
+
+  test("an unknown one is no fault of the installation, and has its advice", () => {
+    const found = priceFinding("m", { known: false, why: "nobody knows" });
+    expect(found).toMatchObject({ ok: false, needed: false, found: "nobody knows" });
+    expect(found.advice).toContain("PAWL_PRICES");
+  });
 });

@@ -35,7 +35,7 @@ test("an answered run is told from its header to its claims", () => {
     `expected   orderId "a-1": the result exists`,
     "verdict    confirmed",
     "permission allow by rule declared_tool",
-    "100 + 20 tokens (40 cached), $0.000003; so far 120 tokens, $0.000003",
+    "m: 100 + 20 tokens (40 cached), context 1, $0.000003; so far 120 tokens, $0.000003",
     "time       20 ms: decide 5, act 9",
     "step 2  answer_user  completed/answered",
     "so far 240 tokens, $0.000006",
