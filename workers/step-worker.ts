@@ -12,6 +12,7 @@ await startOrExit(createLogger("info"), async () => {
     concurrency: config.PAWL_CONCURRENCY,
     logger: createLogger(config.PAWL_LOG_LEVEL ?? "info"),
     tenants: readTenants(config),
+    metricsPort: config.PAWL_METRICS_PORT,
   });
   stopOnSignal(stop);
 });

@@ -24,6 +24,8 @@ const configSchema = z.object({
   PAWL_PRICES: z.string().min(1).optional(),
   /** A JSON file: tenant → budget of a day and limits of its runs. */
   PAWL_TENANTS: z.string().min(1).optional(),
+  /** Of a worker's /metrics; 0 takes a free one. Unset: none is served. */
+  PAWL_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
   PAWL_PORT: z.coerce.number().int().min(0).max(65_535).default(8_080),
   PAWL_API_KEYS: z.string().optional(),
   PAWL_ENCRYPTION_KEYS: z.string().optional(),

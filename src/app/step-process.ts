@@ -6,8 +6,10 @@ import { messageOf, PawlError } from "../core/errors.ts";
 import { sweep } from "../step/sweep.ts";
 import type { StepWorker } from "../queue/step-queue.ts";
 import { createStepLog, type Logger } from "../telemetry/log.ts";
+import { createStepMetrics } from "../telemetry/metrics.ts";
 import { systemClock } from "./clock.ts";
 import type { Tenants } from "./config-files.ts";
+import { knownNames, serveMetrics, type MetricsServer } from "./metrics-server.ts";
 import { checkRedisSafety } from "./safe-redis.ts";
 import { watchPolicies } from "./watched-policies.ts";
 import {
@@ -30,6 +32,8 @@ export interface StepProcessOptions {
   readonly concurrency: number;
   readonly logger: Logger;
   readonly tenants: Tenants | null;
+  /** Of /metrics; absent: none is served. */
+  readonly metricsPort?: number | undefined;
 }
 
 /** Longer than a tool's default timeout: a graceful stop lets the step in hand end. */
@@ -37,30 +41,44 @@ const GRACE_MS = 25_000;
 
 export async function startStepProcess(options: StepProcessOptions): Promise<StepProcess> {
   const backbone = await connectBackbone(options.url, options.prefix, systemClock);
+  const packs = watchPolicies(agentPacks(), options.logger);
+  const log = createStepLog(options.logger);
+  const { metricsPort } = options;
+  const metrics = metricsPort === undefined ? null : createStepMetrics(knownNames(packs));
+  let server: MetricsServer | null = null;
   try {
     await checkRedisSafety(backbone.redis);
+    server = metrics === null ? null : await serveMetrics(metrics, metricsPort ?? 0);
   } catch (error) {
     await backbone.close();
     throw error;
   }
-  const packs = watchPolicies(agentPacks(), options.logger);
   const worker = startWorker(
     backbone,
     systemClock,
     {
       resolve: scriptedResolver(backbone, packs),
-      log: createStepLog(options.logger),
+      log: {
+        step(state, events) {
+          log.step(state, events);
+          metrics?.step(state, events);
+        },
+        fault: (job, error) => log.fault(job, error),
+      },
       tenants: options.tenants,
     },
     { concurrency: options.concurrency },
   );
   await worker.ready();
-  options.logger.info({ worker: worker.id, concurrency: options.concurrency }, "worker ready");
+  const { concurrency } = options;
+  const ready = { worker: worker.id, concurrency, metricsPort: server?.port };
+  options.logger.info(ready, "worker ready");
   return {
     worker,
     backbone,
     async stop() {
       await worker.close(GRACE_MS);
+      await server?.close();
       await backbone.close();
     },
   };

@@ -32,6 +32,7 @@ async function work(given: string | undefined): Promise<void> {
     concurrency,
     logger,
     tenants: readTenants(config),
+    metricsPort: config.PAWL_METRICS_PORT,
   });
   const sweeping = startSweeping(service.backbone, logger);
   stopOnSignal(async () => {
