@@ -34,6 +34,7 @@ export const ERROR_CODES = {
   PAWL_PROVIDER_FAULT: "retry",
   PAWL_PROVIDER_MISSING: "stop",
   PAWL_PRICE_UNKNOWN: "stop",
+  PAWL_EXCHANGE_INVALID: "stop",
   PAWL_LIMIT_ABOVE_CEILING: "stop",
   PAWL_USAGE: "stop",
 } as const satisfies Record<string, Disposition>;
