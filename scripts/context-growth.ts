@@ -80,6 +80,7 @@ const service = await startStepProcess({
   concurrency: 4,
   logger: createLogger("silent"),
   tenants: null,
+  live: null,
 });
 try {
   const { backbone } = service;

@@ -1,5 +1,6 @@
 /** One step worker process: start as many as the load needs; each may die at any time. */
 import { readTenants } from "../src/app/config-files.ts";
+import { readLiveModel } from "../src/app/live-model.ts";
 import { readConfig } from "../src/app/config.ts";
 import { startOrExit, startStepProcess, stopOnSignal } from "../src/app/step-process.ts";
 import { createLogger } from "../src/telemetry/log.ts";
@@ -12,6 +13,7 @@ await startOrExit(createLogger("info"), async () => {
     concurrency: config.PAWL_CONCURRENCY,
     logger: createLogger(config.PAWL_LOG_LEVEL ?? "info"),
     tenants: readTenants(config),
+    live: await readLiveModel(config),
     metricsPort: config.PAWL_METRICS_PORT,
   });
   stopOnSignal(stop);

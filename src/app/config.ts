@@ -16,7 +16,7 @@ const configSchema = z.object({
     .default("{pawl}"),
   PAWL_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(50),
   PAWL_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).optional(),
-  PAWL_MODEL: z.string().min(1).optional(),
+  PAWL_MODEL: z.string().min(1).default("gpt-5.4-mini"),
   PAWL_API: z.enum(["responses", "chat"]).default("responses"),
   /** default, flex, batch; any other has no factor that is known. */
   PAWL_SERVICE_TIER: z.string().min(1).default("default"),

@@ -62,7 +62,14 @@ function endedVersion(run: StoredRun): string | null {
 async function measureScenarios(pack: AgentPack, url: string): Promise<MeasuredRuns> {
   const prefix = `{pawl-estimate-${systemClock.newId()}}`;
   const logger = createLogger("silent");
-  const service = await startStepProcess({ url, prefix, concurrency: 4, logger, tenants: null });
+  const service = await startStepProcess({
+    url,
+    prefix,
+    concurrency: 4,
+    logger,
+    tenants: null,
+    live: null,
+  });
   try {
     const names = scenarioNames(pack.name);
     const runs = await Promise.all(names.map((name) => runScenario(service.backbone, pack, name)));

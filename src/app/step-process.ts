@@ -2,13 +2,17 @@
  * A step worker as a service: connect, check, work, stop on a signal. Shared by the worker process
  * and `pawl worker`, so that both stop in the same way.
  */
+import type { AgentPack } from "../agents/agent.ts";
+import { SCRIPTED } from "../cases/case-mind.ts";
 import { messageOf, PawlError } from "../core/errors.ts";
+import type { StepDeps } from "../step/work.ts";
 import { sweep } from "../step/sweep.ts";
 import type { StepWorker } from "../queue/step-queue.ts";
 import { createStepLog, type Logger } from "../telemetry/log.ts";
 import { createStepMetrics } from "../telemetry/metrics.ts";
 import { systemClock } from "./clock.ts";
 import type { Tenants } from "./config-files.ts";
+import { liveResolver, type LiveModel } from "./live-model.ts";
 import { knownNames, serveMetrics, type MetricsServer } from "./metrics-server.ts";
 import { checkRedisSafety } from "./safe-redis.ts";
 import { watchPolicies } from "./watched-policies.ts";
@@ -32,6 +36,8 @@ export interface StepProcessOptions {
   readonly concurrency: number;
   readonly logger: Logger;
   readonly tenants: Tenants | null;
+  /** Steps runs that are not scripted; null: this process leaves them to others. */
+  readonly live: LiveModel | null;
   /** Of /metrics; absent: none is served. */
   readonly metricsPort?: number | undefined;
 }
@@ -57,7 +63,7 @@ export async function startStepProcess(options: StepProcessOptions): Promise<Ste
     backbone,
     systemClock,
     {
-      resolve: scriptedResolver(backbone, packs),
+      resolve: resolverOf(backbone, packs, options.live),
       log: {
         step(state, events) {
           log.step(state, events);
@@ -82,6 +88,17 @@ export async function startStepProcess(options: StepProcessOptions): Promise<Ste
       await backbone.close();
     },
   };
+}
+
+/** A scripted run brings its own model; every other one asks the configured one. */
+function resolverOf(
+  backbone: Backbone,
+  packs: ReadonlyMap<string, AgentPack>,
+  live: LiveModel | null,
+): StepDeps["resolve"] {
+  const scripted = scriptedResolver(backbone, packs);
+  const real = live === null ? () => Promise.resolve(null) : liveResolver(packs, live);
+  return async (state) => (state.agent.version.endsWith(SCRIPTED) ? scripted(state) : real(state));
 }
 
 /**

@@ -178,7 +178,6 @@ async function bills(config: Config): Promise<Finding[]> {
     readTenants(config);
     const overrides = readPrices(config);
     const { PAWL_MODEL: model, OPENAI_BASE_URL: baseUrl, PAWL_SERVICE_TIER: serviceTier } = config;
-    if (model === undefined) return [];
     const at = systemClock.now();
     const query = { model, baseUrl, serviceTier, overrides, at: new Date(at) };
     return [priceFinding(model, await priceOf(query))];

@@ -1,19 +1,24 @@
 /** `pawl run`: one ticket from acceptance to its end in this process, told as a protocol. */
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { readTenants } from "../app/config-files.ts";
+import type { AgentPack } from "../agents/agent.ts";
+import { systemClock } from "../app/clock.ts";
+import { readTenants, type Tenants } from "../app/config-files.ts";
 import { readConfig } from "../app/config.ts";
+import { followRun } from "../app/follow.ts";
 import { followScenario } from "../app/follow-scenario.ts";
+import { readLiveModel, type LiveModel } from "../app/live-model.ts";
 import { useRedis } from "../app/local-redis.ts";
 import { readScenario, scenarioNames, startScenario } from "../app/scenarios.ts";
 import { startStepProcess, type StepProcess } from "../app/step-process.ts";
-import { agentPacks } from "../app/wire.ts";
+import { agentPacks, type Backbone } from "../app/wire.ts";
 import type { Case } from "../cases/case.ts";
 import { PawlError } from "../core/errors.ts";
 import type { Event } from "../core/event.ts";
 import { protocolOf } from "../core/protocol.ts";
 import { viewOf } from "../core/run-view.ts";
-import { parseTicket } from "../ingest/accept-ticket.ts";
+import { tenantOf, type Ticket } from "../core/ticket.ts";
+import { acceptTicket, parseTicket } from "../ingest/accept-ticket.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { EXIT, print, printJson } from "./command.ts";
 import { printOutcome, printStep } from "./protocol-view.ts";
@@ -48,20 +53,36 @@ async function run(flags: RunFlags): Promise<number> {
     const names = scenarioNames(flags.agent).join(", ");
     throw new PawlError("PAWL_USAGE", `give --scenario (${names}) or --ticket FILE`);
   }
-  if (flags.ticket !== undefined) await refuseTicket(flags.ticket);
-  const file = readScenario(flags.agent, flags.scenario ?? "");
+  const ticket = flags.ticket === undefined ? null : await ticketOf(flags.ticket);
+  const file = ticket === null ? readScenario(flags.agent, flags.scenario ?? "") : null;
   const config = readConfig();
+  const live = await readLiveModel(config);
+  if (ticket !== null && live === null) {
+    const message = "set OPENAI_API_KEY to work on a ticket, or run a scenario with --scenario";
+    throw new PawlError("PAWL_PROVIDER_MISSING", message, { path: "OPENAI_API_KEY" });
+  }
   const redis = await useRedis(config.REDIS_URL, "kept");
   let service: StepProcess | null = null;
   try {
+    const tenants = readTenants(config);
     service = await startStepProcess({
       url: redis.url,
       prefix: config.PAWL_PREFIX,
       concurrency: 1,
       logger: createLogger(config.PAWL_LOG_LEVEL ?? "silent", process.stderr),
-      tenants: readTenants(config),
+      tenants,
+      live,
     });
-    const runId = await startScenario(service.backbone, file, packs, readTenants(config));
+    const { backbone } = service;
+    const runId =
+      ticket === null || live === null
+        ? await startScenario(backbone, file as Case, packs, tenants)
+        : await accept(
+            backbone,
+            { agent: packs.get(flags.agent) as AgentPack, ticket },
+            live,
+            tenants,
+          );
     return await follow(service, { runId, file }, flags.json === true);
   } finally {
     await service?.stop();
@@ -69,8 +90,20 @@ async function run(flags: RunFlags): Promise<number> {
   }
 }
 
+function accept(
+  { store }: Backbone,
+  given: { readonly agent: AgentPack; readonly ticket: Ticket },
+  live: LiveModel,
+  tenants: Tenants | null,
+): Promise<string> {
+  const tenant = tenantOf(given.ticket);
+  const tenantLimits = tenant === null ? undefined : tenants?.limits(tenant);
+  const deps = { store, now: systemClock.now, newId: systemClock.newId };
+  return acceptTicket(deps, { ...given, tenantLimits, models: [live.priced] });
+}
+
 /** The ticket is checked first: a user mends one thing at a time. */
-async function refuseTicket(path: string): Promise<never> {
+async function ticketOf(path: string): Promise<Ticket> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
@@ -83,14 +116,12 @@ async function refuseTicket(path: string): Promise<never> {
   } catch {
     throw new PawlError("PAWL_TICKET_INVALID", `${path} is not JSON`, { path });
   }
-  parseTicket(json);
-  const message = "no model provider is built in yet; run a scenario of the agent with --scenario";
-  throw new PawlError("PAWL_PROVIDER_MISSING", message);
+  return parseTicket(json);
 }
 
 async function follow(
   service: StepProcess,
-  { runId, file }: { readonly runId: string; readonly file: Case },
+  { runId, file }: { readonly runId: string; readonly file: Case | null },
   asJson: boolean,
 ): Promise<number> {
   const stop = new AbortController();
@@ -105,11 +136,16 @@ async function follow(
       printed += 1;
     }
   };
-  const { events, state, parked } = await followScenario(
-    service.backbone,
-    { runId, file, onEvents: tell, onPerson: (text) => (asJson ? undefined : print(`· ${text}`)) },
-    stop.signal,
-  );
+  const onPerson = (text: string): void => (asJson ? undefined : print(`· ${text}`));
+  const { store } = service.backbone;
+  const { events, state, parked } =
+    file === null
+      ? await followRun(store, runId, tell, stop.signal)
+      : await followScenario(
+          service.backbone,
+          { runId, file, onEvents: tell, onPerson },
+          stop.signal,
+        );
   const view = viewOf(state, events, { parked });
   if (asJson) printJson(view);
   else {

@@ -1,6 +1,7 @@
 /** `pawl worker`: a step worker in this terminal; Ctrl-C finishes the step in hand. */
 import type { Command } from "commander";
 import { readTenants } from "../app/config-files.ts";
+import { readLiveModel } from "../app/live-model.ts";
 import { readConfig } from "../app/config.ts";
 import { useRedis } from "../app/local-redis.ts";
 import { startStepProcess, startSweeping, stopOnSignal } from "../app/step-process.ts";
@@ -32,6 +33,7 @@ async function work(given: string | undefined): Promise<void> {
     concurrency,
     logger,
     tenants: readTenants(config),
+    live: await readLiveModel(config),
     metricsPort: config.PAWL_METRICS_PORT,
   });
   const sweeping = startSweeping(service.backbone, logger);

@@ -32,7 +32,10 @@ export type ContextMessage =
 export interface ModelContext {
   readonly instructions: string;
   readonly messages: readonly ContextMessage[];
+  /** What may be called now. */
   readonly tools: readonly ToolOffer[];
+  /** What may be called at some step of the run. */
+  readonly allTools: readonly ToolOffer[];
 }
 
 const RULES = [
@@ -71,6 +74,7 @@ export function buildContext(
       { role: "user", text: asData(stateView(state)) },
     ],
     tools: offersOf(agent, offer),
+    allTools: offersOf(agent, "all"),
   };
 }
 

@@ -45,6 +45,7 @@ export function buildTranscript(
     instructions: instructionsOf(agent),
     messages: [...entries.flatMap(messagesOf), { role: "user", text: asData(view) }],
     tools: offersOf(agent, offer),
+    allTools: offersOf(agent, "all"),
   };
 }
 

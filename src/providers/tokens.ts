@@ -44,7 +44,7 @@ export function countContext(context: ModelContext, count: CountTokens): number 
       tokens += FRAME.call + count(JSON.stringify(call));
     }
   }
-  for (const { name, description, input } of context.tools) {
+  for (const { name, description, input } of context.allTools) {
     tokens += FRAME.tool + count(JSON.stringify({ name, description, input }));
   }
   return tokens;

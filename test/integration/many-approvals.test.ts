@@ -50,7 +50,7 @@ test(
     await until(async () => (await redis.zcard(queueKey("delayed"))) === RUNS);
 
     // Nothing is held: no job is in hand, no lock lives, and idle costs what idle costs.
-    expect(await redis.llen(queueKey("active"))).toBe(0);
+    await until(async () => (await redis.llen(queueKey("active"))) === 0);
     expect(await redis.keys(`${keys.prefix}*:lock`)).toEqual([]);
     const before = await commandsOf(crew);
     await until(async () => (await redis.llen(queueKey("active"))) === 0);

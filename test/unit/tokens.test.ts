@@ -38,7 +38,7 @@ function contextOf({ instructions, messages, tools }: Recorded): ModelContext {
       callId: `c${i}`,
       calls: (message.calls ?? []).map((call) => ({ ...call, reason: null, expected: null })),
     }) as unknown as ContextMessage;
-  return { instructions, messages: messages.map(of), tools };
+  return { instructions, messages: messages.map(of), tools, allTools: tools };
 }
 
 describe("countContext", () => {
@@ -77,6 +77,6 @@ describe("the tokenizer", () => {
 });
 
 test("the rough size of a context needs no tokenizer", () => {
-  const context = { instructions: "abcd", messages: [], tools: [] };
+  const context = { instructions: "abcd", messages: [], tools: [], allTools: [] };
   expect(estimateContext(context)).toBe(Math.ceil(JSON.stringify(context).length / 4));
 });

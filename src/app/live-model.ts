@@ -1,0 +1,42 @@
+/** The model of real runs, from the environment: its wire, its price, and which runs it steps. */
+import type { AgentPack } from "../agents/agent.ts";
+import type { PricedModel } from "../ingest/accept-ticket.ts";
+import type { Provider } from "../providers/provider.ts";
+import { createOpenAiProvider } from "../providers/openai-provider.ts";
+import { priceOf } from "../providers/pricing.ts";
+import type { StepDeps } from "../step/work.ts";
+import { systemClock } from "./clock.ts";
+import { readPrices } from "./config-files.ts";
+import type { Config } from "./config.ts";
+
+export interface LiveModel {
+  readonly provider: Provider;
+  /** For the acceptance of tickets: a money limit needs a price. */
+  readonly priced: PricedModel;
+}
+
+/** Null: no key is set, so this process steps scripted runs only. */
+export async function readLiveModel(config: Config): Promise<LiveModel | null> {
+  const { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: baseUrl, PAWL_MODEL: model } = config;
+  if (apiKey === undefined) return null;
+  const { PAWL_API: api, PAWL_SERVICE_TIER: serviceTier } = config;
+  const { now } = systemClock;
+  const overrides = readPrices(config);
+  const answer = await priceOf({ model, baseUrl, serviceTier, overrides, at: new Date(now()) });
+  const price = answer.known ? answer.price : null;
+  return {
+    provider: createOpenAiProvider({ api, apiKey, baseUrl, model, price, serviceTier, now }),
+    priced: { name: model, price: answer.known ? answer.price : "unknown" },
+  };
+}
+
+/** Any version of an agent is stepped by the one that this process has. */
+export function liveResolver(
+  packs: ReadonlyMap<string, AgentPack>,
+  { provider }: LiveModel,
+): StepDeps["resolve"] {
+  return (state) => {
+    const agent = packs.get(state.agent.name);
+    return Promise.resolve(agent === undefined ? null : { agent, provider });
+  };
+}

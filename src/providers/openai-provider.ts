@@ -1,0 +1,155 @@
+/**
+ * A model behind an OpenAI wire, by the official client: OpenAI itself, Azure's v1 address, and
+ * servers that speak the same. One request, one reply; it never retries, since that is the step's.
+ */
+import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai";
+import type { JsonObject } from "../core/json.ts";
+import type { Price } from "../core/price.ts";
+import { readWireArguments } from "./openai-args.ts";
+import { classify, type WireFault } from "./openai-errors.ts";
+import { readReply, type WireApi, type WireReply } from "./openai-reply.ts";
+import { chatBody, responsesBody, type WireOptions } from "./openai-request.ts";
+import { wireTool } from "./openai-schema.ts";
+import { OPENAI_URL } from "./pricing.ts";
+import {
+  ProviderFault,
+  type Fate,
+  type ModelCall,
+  type ModelReply,
+  type ModelRequest,
+  type Provider,
+} from "./provider.ts";
+import { countContext, loadTokenizer } from "./tokens.ts";
+import type { Usage } from "../core/decision.ts";
+
+export interface OpenAiOptions {
+  readonly api: WireApi;
+  readonly apiKey: string;
+  /** Undefined: OpenAI's own address. */
+  readonly baseUrl?: string | undefined;
+  readonly model: string;
+  /** Null: it costs nothing. */
+  readonly price: Price | null;
+  readonly serviceTier: string;
+  /** ms since epoch. */
+  readonly now: () => number;
+}
+
+/** Below the 300 s after which Node's fetch gives up on headers by itself. */
+const TIMEOUT_MS = 280_000;
+
+export function createOpenAiProvider(options: OpenAiOptions): Provider {
+  const { api, apiKey, baseUrl, model, price, now } = options;
+  const client = new OpenAI({
+    apiKey,
+    baseURL: baseUrl ?? OPENAI_URL,
+    maxRetries: 0,
+    timeout: TIMEOUT_MS,
+    logLevel: "off",
+  });
+  const isOpenAi = isOwn(baseUrl);
+  const wire: WireOptions = { isOpenAi, serviceTier: isOpenAi ? options.serviceTier : null };
+  return {
+    model,
+    price,
+    async countInput(request) {
+      // Counted as they leave: with the schemas of our own keys.
+      const allTools = request.allTools.map((tool) => {
+        const { name, description, parameters } = wireTool(tool);
+        return { name, description, input: parameters, isTerminal: tool.isTerminal };
+      });
+      const tokens = countContext({ ...request, allTools }, await loadTokenizer());
+      return { tokens, isMetered: true };
+    },
+    async decide(request, signal) {
+      const body = api === "chat" ? chatBody(request, wire) : responsesBody(request, wire);
+      const answer = await send(client, { api, body, now }, signal);
+      const read = readReply(api, answer, now());
+      if (!read.ok) throw faultOf(read.fault, read.usage);
+      return replyOf(read.reply, request);
+    },
+  };
+}
+
+function isOwn(baseUrl: string | undefined): boolean {
+  if (baseUrl === undefined) return true;
+  if (!URL.canParse(baseUrl)) return false;
+  const { hostname } = new URL(baseUrl);
+  return hostname === "api.openai.com" || hostname.endsWith(".openai.azure.com");
+}
+
+const PATHS: Readonly<Record<WireApi, string>> = {
+  responses: "/responses",
+  chat: "/chat/completions",
+};
+
+/** The parsed body of a success, whatever it is; throws ProviderFault for everything else. */
+async function send(
+  client: OpenAI,
+  {
+    api,
+    body,
+    now,
+  }: { readonly api: WireApi; readonly body: JsonObject; readonly now: () => number },
+  signal: AbortSignal,
+): Promise<unknown> {
+  let text: string;
+  try {
+    const response = await client.post(PATHS[api], { body, signal }).asResponse();
+    text = await response.text();
+  } catch (error) {
+    // The step aborted it and knows why; its own signal tells it more than any fault of ours.
+    signal.throwIfAborted();
+    throw faultOf(faultFrom(error, now()), null);
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function faultFrom(error: unknown, now: number): WireFault {
+  if (error instanceof APIConnectionTimeoutError) return connection("unknown", "timeout");
+  if (error instanceof APIConnectionError) return connectionFault(error);
+  if (error instanceof APIError && typeof error.status === "number") {
+    const headers = Object.fromEntries(error.headers ?? []);
+    return classify({ status: error.status, headers, body: { error: error.error } }, now);
+  }
+  // The socket broke while the body came: the server has worked.
+  return connection("unknown", "the connection broke");
+}
+
+/** Nobody was there to work on it, so it cost nothing. */
+const NEVER_SENT = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|CERT|ERR_TLS/;
+
+function connectionFault(error: Error): WireFault {
+  let cause: unknown = error;
+  for (let depth = 0; depth < 4 && cause instanceof Error; depth += 1) {
+    const code = String((cause as { code?: unknown }).code ?? "");
+    if (NEVER_SENT.test(code)) return connection("refused", "no connection");
+    cause = cause.cause;
+  }
+  return connection("unknown", "the connection broke");
+}
+
+function connection(fate: "refused" | "unknown", message: string): WireFault {
+  return { disposition: "retry", fate, retryAfterMs: null, message };
+}
+
+function faultOf(fault: WireFault, usage: Usage | null): ProviderFault {
+  const { disposition, message, fate } = fault;
+  const isFinal = disposition === "final" || disposition === "content";
+  const told: Fate =
+    usage !== null ? { fate: "reported", usage } : { fate: fate === "reported" ? "unknown" : fate };
+  return new ProviderFault(message, isFinal, told);
+}
+
+function replyOf(reply: WireReply, request: ModelRequest): ModelReply {
+  const calls = reply.calls.map(({ name, args }): ModelCall => {
+    const offer = request.allTools.find((tool) => tool.name === name);
+    const { text, reason, expected } = readWireArguments(args, offer?.input);
+    return { tool: name, args: { text }, reason, expected };
+  });
+  return { finish: reply.finish, text: reply.text, calls, usage: reply.usage };
+}

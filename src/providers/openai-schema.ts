@@ -1,0 +1,223 @@
+/**
+ * A tool's JSON Schema as the OpenAI wires want it. Strict where it can be: every key required,
+ * nothing else allowed, so that a server makes no arguments that break it; what is optional for us
+ * is nullable there, and its null is taken off again. A schema with open maps goes as it is.
+ */
+import { isJsonObject, type Json, type JsonObject } from "../core/json.ts";
+import type { ToolOffer } from "../core/offer.ts";
+
+export const REASON_KEY = "_reason";
+export const EXPECTED_KEY = "_expected";
+
+export interface WireTool {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: JsonObject;
+  readonly strict: boolean;
+}
+
+export function wireTool({ name, description, input, isTerminal }: ToolOffer): WireTool {
+  const strict = strictOf(input);
+  const parameters = strict ?? { ...input, type: "object" };
+  return {
+    name,
+    description,
+    strict: strict !== null,
+    parameters: isTerminal ? parameters : withReasons(parameters, Object.keys(propertiesOf(input))),
+  };
+}
+
+/** The schema with every key required and nullable where it was optional; null: not possible. */
+export function strictOf(schema: JsonObject): JsonObject | null {
+  try {
+    const strict = strictObject(schema);
+    return strict;
+  } catch (error) {
+    if (error instanceof NotStrict) return null;
+    throw error;
+  }
+}
+
+class NotStrict extends Error {}
+
+/** Keywords that the strict dialect has no word for, and that our own validation checks anyway. */
+const DROPPED: readonly string[] = ["$schema", "default", "title", "examples"];
+/** With any of these there is no strict form. */
+const OPEN: readonly string[] = [
+  "$ref",
+  "$defs",
+  "definitions",
+  "patternProperties",
+  "propertyNames",
+  "prefixItems",
+  "oneOf",
+  "allOf",
+  "not",
+  "if",
+  "dependentRequired",
+  "dependentSchemas",
+];
+
+function strictSchema(schema: Json | undefined): JsonObject {
+  if (!isJsonObject(schema)) throw new NotStrict("a schema that is no object");
+  if (OPEN.some((key) => Object.hasOwn(schema, key))) throw new NotStrict("an open schema");
+  if (schema["type"] === "object" || Object.hasOwn(schema, "properties"))
+    return strictObject(schema);
+  const entries = Object.entries(schema)
+    .filter(([key]) => !DROPPED.includes(key))
+    .map(([key, value]): [string, Json] => {
+      if (key === "items") return [key, strictSchema(value)];
+      if (key === "anyOf" && Array.isArray(value)) return [key, value.map(strictSchema)];
+      return [key, value];
+    });
+  if (entries.length === 0) throw new NotStrict("a schema that takes anything");
+  return Object.fromEntries(entries);
+}
+
+function strictObject(schema: JsonObject): JsonObject {
+  const { additionalProperties = false } = schema;
+  if (additionalProperties !== false) throw new NotStrict("an object with open keys");
+  if (OPEN.some((key) => Object.hasOwn(schema, key))) throw new NotStrict("an open schema");
+  const required = requiredOf(schema);
+  const properties = Object.entries(propertiesOf(schema)).map(([name, of]): [string, Json] => {
+    const strict = strictSchema(of);
+    return [name, required.includes(name) ? strict : nullable(strict)];
+  });
+  const { description } = schema;
+  return {
+    type: "object",
+    ...(typeof description === "string" ? { description } : {}),
+    properties: Object.fromEntries(properties),
+    required: properties.map(([name]) => name),
+    additionalProperties: false,
+  };
+}
+
+function nullable(schema: JsonObject): JsonObject {
+  return isNullable(schema) ? schema : { anyOf: [schema, { type: "null" }] };
+}
+
+function isNullable(schema: JsonObject): boolean {
+  const { type, anyOf } = schema;
+  if (type === "null" || (Array.isArray(type) && type.includes("null"))) return true;
+  return Array.isArray(anyOf) && anyOf.some((of) => isJsonObject(of) && isNullable(of));
+}
+
+function propertiesOf(schema: JsonObject): JsonObject {
+  const { properties } = schema;
+  return isJsonObject(properties) ? properties : {};
+}
+
+function requiredOf(schema: JsonObject): readonly Json[] {
+  return Array.isArray(schema["required"]) ? schema["required"] : [];
+}
+
+const SCALAR: JsonObject = {
+  anyOf: [{ type: "string" }, { type: "number" }, { type: "boolean" }, { type: "null" }],
+};
+
+/** Why the call is made and what its result will show: about which entity, and which fields. */
+function withReasons(parameters: JsonObject, names: readonly string[]): JsonObject {
+  const about = {
+    type: "object",
+    description: "The entity that the result must be about, in the words of the arguments.",
+    properties: Object.fromEntries(names.map((name) => [name, SCALAR])),
+    required: [...names],
+    additionalProperties: false,
+  };
+  const field = {
+    type: "object",
+    properties: {
+      pointer: { type: "string", description: "JSON pointer into the result, such as /status." },
+      check: { type: "string", enum: ["exists", "equals", "in", "gte", "lte"] },
+      value: { ...SCALAR, description: "For equals, gte, lte." },
+      values: {
+        anyOf: [{ type: "array", items: SCALAR }, { type: "null" }],
+        description: "For in.",
+      },
+    },
+    required: ["pointer", "check", "value", "values"],
+    additionalProperties: false,
+  };
+  const expected = {
+    type: "object",
+    description: "What you will see in the result. Checked against it.",
+    properties: {
+      about: { anyOf: [about, { type: "null" }] },
+      fields: { type: "array", items: field },
+      closes: {
+        anyOf: [{ type: "string" }, { type: "null" }],
+        description: "The id of the open question that this answers.",
+      },
+    },
+    required: ["about", "fields", "closes"],
+    additionalProperties: false,
+  };
+  const own = {
+    [REASON_KEY]: { type: "string", description: "Why this call, in one sentence." },
+    [EXPECTED_KEY]: expected,
+  };
+  return {
+    ...parameters,
+    properties: { ...propertiesOf(parameters), ...own },
+    required: [...requiredOf(parameters), REASON_KEY, EXPECTED_KEY],
+  };
+}
+
+/**
+ * Takes arguments as a strict server made them; leaves out each null that stands for a key that
+ * was not given. Where null is a value of its own it stays.
+ */
+export function withoutNulls(args: Json, schema: Json | undefined): Json {
+  if (Array.isArray(args)) {
+    const items = isJsonObject(schema) ? schema["items"] : undefined;
+    return args.map((item) => withoutNulls(item, items));
+  }
+  if (!isJsonObject(args) || !isJsonObject(schema)) return args;
+  const properties = propertiesOf(schema);
+  const required = requiredOf(schema);
+  return Object.fromEntries(
+    Object.entries(args).flatMap(([name, value]): [string, Json][] => {
+      const of = Object.hasOwn(properties, name) ? properties[name] : undefined;
+      const isLeftOut =
+        value === null && isJsonObject(of) && !required.includes(name) && !isNullable(of);
+      return isLeftOut ? [] : [[name, withoutNulls(value, of)]];
+    }),
+  );
+}
+
+/** An expectation as the core has it: keys whose null means "not said" are left out. */
+export function expectationOf(wire: Json | undefined): Json {
+  if (!isJsonObject(wire)) return wire ?? null;
+  const { about, fields, closes, ...rest } = wire;
+  const said = isJsonObject(about)
+    ? Object.fromEntries(Object.entries(about).filter(([, value]) => value !== null))
+    : about;
+  const isAbout = said !== null && said !== undefined && !isEmpty(said);
+  return {
+    ...rest,
+    ...(isAbout ? { about: said } : {}),
+    ...(fields === undefined
+      ? {}
+      : { fields: Array.isArray(fields) ? fields.map(fieldOf) : fields }),
+    ...(closes === null || closes === undefined || closes === "" ? {} : { closes }),
+  };
+}
+
+function isEmpty(value: Json): boolean {
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}
+
+/** `value: null` beside `equals` is a value; beside any other check it is not said. */
+function fieldOf(field: Json): Json {
+  if (!isJsonObject(field)) return field;
+  const { check } = field;
+  return Object.fromEntries(
+    Object.entries(field).filter(
+      ([name, value]) =>
+        value !== null ||
+        (name === "value" && check === "equals") ||
+        (name !== "value" && name !== "values"),
+    ),
+  );
+}
