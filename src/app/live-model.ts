@@ -2,7 +2,7 @@
 import type { AgentPack } from "../agents/agent.ts";
 import type { PricedModel } from "../ingest/accept-ticket.ts";
 import type { Provider } from "../providers/provider.ts";
-import { createOpenAiProvider } from "../providers/openai-provider.ts";
+import { createOpenAiProvider } from "./wire.ts";
 import { priceOf } from "../providers/pricing.ts";
 import type { StepDeps } from "../step/work.ts";
 import { systemClock } from "./clock.ts";

@@ -210,3 +210,6 @@ export function startWorker(
     },
   };
 }
+
+/** The adapter of real models; which wire is the configuration's. */
+export { createOpenAiProvider } from "../providers/openai-provider.ts";

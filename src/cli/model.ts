@@ -8,8 +8,8 @@ import { NORMAL_FINISHES, REFUSAL_FINISHES, type Usage } from "../core/decision.
 import { PawlError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
 import { costOf } from "../core/price.ts";
-import type { Disposition } from "../providers/openai-errors.ts";
-import type { WireCall, WireReply } from "../providers/openai-reply.ts";
+import type { Disposition } from "../providers/wire-errors.ts";
+import type { WireCall, WireReply } from "../providers/wire-reply.ts";
 import { priceOf } from "../providers/pricing.ts";
 import { parseExchanges, readExchange, type ReadExchange } from "../providers/recorded-exchange.ts";
 import { EXIT, print, printJson } from "./command.ts";

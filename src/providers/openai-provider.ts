@@ -6,8 +6,8 @@ import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError } from 
 import type { JsonObject } from "../core/json.ts";
 import type { Price } from "../core/price.ts";
 import { readWireArguments } from "./openai-args.ts";
-import { classify, type WireFault } from "./openai-errors.ts";
-import { readReply, type WireApi, type WireReply } from "./openai-reply.ts";
+import { classify, type WireFault } from "./wire-errors.ts";
+import { readReply, type WireApi, type WireReply } from "./wire-reply.ts";
 import { chatBody, responsesBody, type WireOptions } from "./openai-request.ts";
 import { wireTool } from "./openai-schema.ts";
 import { OPENAI_URL } from "./pricing.ts";
@@ -126,8 +126,9 @@ const NEVER_SENT = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|CERT|ERR_TLS/;
 function connectionFault(error: Error): WireFault {
   let cause: unknown = error;
   for (let depth = 0; depth < 4 && cause instanceof Error; depth += 1) {
-    const code = String((cause as { code?: unknown }).code ?? "");
-    if (NEVER_SENT.test(code)) return connection("refused", "no connection");
+    const { code } = cause as { code?: unknown };
+    if (typeof code === "string" && NEVER_SENT.test(code))
+      return connection("refused", "no connection");
     cause = cause.cause;
   }
   return connection("unknown", "the connection broke");

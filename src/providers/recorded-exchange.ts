@@ -5,8 +5,8 @@
 import { z } from "zod";
 import { PawlError } from "../core/errors.ts";
 import { jsonSchema } from "../core/json.ts";
-import { classify } from "./openai-errors.ts";
-import { readReply, type ReadReply, type WireApi } from "./openai-reply.ts";
+import { classify } from "./wire-errors.ts";
+import { readReply, type ReadReply, type WireApi } from "./wire-reply.ts";
 
 const interactionSchema = z.looseObject({
   path: z.string(),

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { createOpenAiProvider } from "../../src/providers/openai-provider.ts";
-import type { WireApi } from "../../src/providers/openai-reply.ts";
+import type { WireApi } from "../../src/providers/wire-reply.ts";
 import { ProviderFault, type UncappedRequest } from "../../src/providers/provider.ts";
 import { buildContext } from "../../src/core/context.ts";
 import { openCrew } from "../support/crew.ts";

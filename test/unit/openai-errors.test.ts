@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { classify, retryAfterMs } from "../../src/providers/openai-errors.ts";
+import { classify, retryAfterMs } from "../../src/providers/wire-errors.ts";
 
 const NOW = Date.parse("2026-12-04T00:00:00Z");
 

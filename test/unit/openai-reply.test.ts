@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { readReply, type ReadReply } from "../../src/providers/openai-reply.ts";
+import { readReply, type ReadReply } from "../../src/providers/wire-reply.ts";
 import { parseExchanges, readExchange } from "../../src/providers/recorded-exchange.ts";
 
 const NOW = Date.parse("2026-12-04T00:00:00Z");

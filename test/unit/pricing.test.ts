@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { calcPrice, extractUsage, findProvider } from "@pydantic/genai-prices";
 import { describe, expect, test } from "vitest";
 import { costOf, priceSchema, type Price } from "../../src/core/price.ts";
-import { readUsage } from "../../src/providers/openai-usage.ts";
+import { readUsage } from "../../src/providers/wire-usage.ts";
 import { priceFrom, priceOf } from "../../src/providers/pricing.ts";
 
 const AT = new Date("2026-12-01T00:00:00Z");

@@ -5,8 +5,8 @@
  */
 import { z } from "zod";
 import type { Usage } from "../core/decision.ts";
-import { classify, type WireFault } from "./openai-errors.ts";
-import { readUsage } from "./openai-usage.ts";
+import { classify, type WireFault } from "./wire-errors.ts";
+import { readUsage } from "./wire-usage.ts";
 
 export type WireApi = "responses" | "chat";
 
