@@ -28,7 +28,7 @@ export function responsesBody(request: ModelRequest, options: WireOptions): Json
     model,
     instructions,
     input: messages.flatMap(responseItems),
-    tools: functions as unknown as JsonObject[],
+    tools: functions,
     tool_choice: choice,
     parallel_tool_calls: false,
     max_output_tokens: outputCap,
@@ -42,7 +42,7 @@ export function responsesBody(request: ModelRequest, options: WireOptions): Json
 export function chatBody(request: ModelRequest, options: WireOptions): JsonObject {
   const { model, instructions, messages, outputCap, runId } = request;
   const { all, allowed } = toolsOf(request, options);
-  const functions = all.map((tool) => ({ type: "function", function: tool }));
+  const functions = all.map((tool) => ({ type: "function", function: { ...tool } }));
   const choice =
     allowed === null
       ? "required"
@@ -56,7 +56,7 @@ export function chatBody(request: ModelRequest, options: WireOptions): JsonObjec
   return {
     model,
     messages: [{ role: "system", content: instructions }, ...messages.map(chatMessage)],
-    tools: functions as unknown as JsonObject[],
+    tools: functions,
     tool_choice: choice,
     parallel_tool_calls: false,
     ...(options.isOpenAi

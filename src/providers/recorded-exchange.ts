@@ -60,7 +60,7 @@ export function readExchange(one: Interaction, index: number, now: number): Read
 }
 
 function apiOf(path: string): WireApi | null {
-  if (/\/chat\/completions$/.test(path)) return "chat";
+  if (path.endsWith("/chat/completions")) return "chat";
   // A background response is asked for again under its id.
   return /\/responses(\/[^/]+)?$/.test(path) ? "responses" : null;
 }
