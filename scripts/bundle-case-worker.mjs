@@ -31,8 +31,9 @@ await build({
   format: "esm",
   target: "node20",
   logLevel: "error",
-  // Reads its .wasm from beside itself; loaded only for cases that bring a policy text.
-  external: ["@cedar-policy/*"],
+  // Loaded by few cases or none, and larger than all the rest: every start would read them. Cedar
+  // also reads its .wasm from beside itself.
+  external: ["@cedar-policy/*", "@pydantic/genai-prices", "gpt-tokenizer", "openai"],
   plugins: [keepPlaces],
   banner: {
     js: `import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);`,

@@ -4,9 +4,8 @@
  * at each of their decisions both contexts are built and counted.
  */
 import { parseArgs } from "node:util";
-import { followScenario } from "../src/app/follow-scenario.ts";
+import { counting, runQuietly } from "../src/app/measured-runs.ts";
 import { startPrivateRedis } from "../src/app/private-redis.ts";
-import { startScenario } from "../src/app/scenarios.ts";
 import { startStepProcess } from "../src/app/step-process.ts";
 import { worldBooks } from "../src/app/wire.ts";
 import { parseCase, type Case } from "../src/cases/case.ts";
@@ -14,7 +13,6 @@ import { scriptedAgent } from "../src/cases/case-mind.ts";
 import { createWorld } from "../src/cases/world.ts";
 import type { AgentSpec } from "../src/core/agent-spec.ts";
 import { measureRun } from "../src/core/measure.ts";
-import { countContext, loadTokenizer } from "../src/providers/tokens.ts";
 import { createLogger } from "../src/telemetry/log.ts";
 
 const { values } = parseArgs({
@@ -85,21 +83,13 @@ const service = await startStepProcess({
 try {
   const { backbone } = service;
   const file = longCase(STEPS);
-  const runId = await startScenario(backbone, file, new Map());
-  const silent = { onEvents: () => undefined, onPerson: () => undefined };
-  const { signal } = new AbortController();
-  const { events, state } = await followScenario(backbone, { runId, file, ...silent }, signal);
+  const { events, state } = await runQuietly(backbone, file, new Map());
   if (state.reason !== "requested")
     throw new Error(`the run ended ${state.status}/${state.reason}`);
   const agent = scriptedAgent(createWorld(file, worldBooks(backbone)), new Map());
-  const text = await loadTokenizer();
+  const counted = await counting(false);
   const inputs = (as: AgentSpec["context"]): number[] =>
-    measureRun(events, agent, {
-      text,
-      context: (context) => countContext(context, text),
-      isUsageReal: false,
-      as,
-    }).map((call) => call.input);
+    measureRun(events, agent, { ...counted, as }).map((call) => call.input);
   tell(inputs("state"), inputs("transcript"));
 } finally {
   await service.stop();

@@ -10,7 +10,7 @@ import {
 } from "../core/agent-spec.ts";
 import type { FactCondition } from "../core/condition.ts";
 import { PawlError } from "../core/errors.ts";
-import { DEFAULT_LIMITS, type Limits, type RunState } from "../core/run-state.ts";
+import { DEFAULT_LIMITS, type GivenLimits, type Limits, type RunState } from "../core/run-state.ts";
 import { allowDeclared, type Policy } from "../policy/policy.ts";
 import { checkAgentSpec, createRegistry } from "../tools/registry.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -43,7 +43,7 @@ export interface AgentDefinition {
   readonly postcondition?: readonly FactCondition[];
   readonly nudges?: number;
   readonly limits?: Partial<Limits>;
-  readonly ceiling?: Partial<Limits>;
+  readonly ceiling?: GivenLimits;
   readonly context?: AgentSpec["context"];
   readonly isRoutine?: (state: RunState) => boolean;
   readonly crashBudget?: number;

@@ -5,9 +5,9 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { PawlError } from "../core/errors.ts";
-import type { GivenLimits } from "../core/limits.ts";
 import { priceSchema } from "../core/price.ts";
-import { limitsSchema } from "../core/run-state.ts";
+import { limitsSchema, type GivenLimits } from "../core/run-state.ts";
+import { tenantOf, type Ticket } from "../core/ticket.ts";
 import type { PriceTable } from "../providers/pricing.ts";
 import type { DayLimits } from "../store/tenant-account.ts";
 import type { Config } from "./config.ts";
@@ -44,6 +44,12 @@ export function readTenants({ PAWL_TENANTS: file }: Pick<Config, "PAWL_TENANTS">
     dayLimits: (tenant) => of(tenant)?.day ?? null,
     limits: (tenant) => of(tenant)?.limits,
   };
+}
+
+/** The limits that a ticket's tenant sets for its runs; undefined: none. */
+export function tenantLimitsOf(tenants: Tenants | null, ticket: Ticket): GivenLimits | undefined {
+  const tenant = tenantOf(ticket);
+  return tenant === null ? undefined : tenants?.limits(tenant);
 }
 
 function readJsonFile<T extends z.ZodType>(name: string, file: string, schema: T): z.infer<T> {

@@ -2,12 +2,11 @@
 import type { AgentPack } from "../agents/agent.ts";
 import type { PricedModel } from "../ingest/accept-ticket.ts";
 import type { Provider } from "../providers/provider.ts";
-import { createOpenAiProvider } from "./wire.ts";
-import { priceOf } from "../providers/pricing.ts";
 import type { StepDeps } from "../step/work.ts";
 import { systemClock } from "./clock.ts";
-import { readPrices } from "./config-files.ts";
 import type { Config } from "./config.ts";
+import { priceReader } from "./model-price.ts";
+import { openAiProvider } from "./wire.ts";
 
 export interface LiveModel {
   readonly provider: Provider;
@@ -21,11 +20,10 @@ export async function readLiveModel(config: Config): Promise<LiveModel | null> {
   if (apiKey === undefined) return null;
   const { PAWL_API: api, PAWL_SERVICE_TIER: serviceTier } = config;
   const { now } = systemClock;
-  const overrides = readPrices(config);
-  const answer = await priceOf({ model, baseUrl, serviceTier, overrides, at: new Date(now()) });
+  const answer = await priceReader(config)(model);
   const price = answer.known ? answer.price : null;
   return {
-    provider: createOpenAiProvider({ api, apiKey, baseUrl, model, price, serviceTier, now }),
+    provider: await openAiProvider({ api, apiKey, baseUrl, model, price, serviceTier, now }),
     priced: { name: model, price: answer.known ? answer.price : "unknown" },
   };
 }

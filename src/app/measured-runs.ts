@@ -3,8 +3,9 @@
  * scenarios, run here and now under a prefix of their own that is removed afterwards.
  */
 import type { AgentPack } from "../agents/agent.ts";
+import type { Case } from "../cases/case.ts";
 import { SCRIPTED } from "../cases/case-mind.ts";
-import { parseEvent, type Event } from "../core/event.ts";
+import { parseEvent } from "../core/event.ts";
 import { measureRun, type Counting, type MeasuredCall } from "../core/measure.ts";
 import { PawlError } from "../core/errors.ts";
 import { parseRunState } from "../core/run-state.ts";
@@ -13,6 +14,7 @@ import { countContext, loadTokenizer } from "../providers/tokens.ts";
 import type { StoredRun } from "../store/run-store.ts";
 import { createLogger } from "../telemetry/log.ts";
 import { systemClock } from "./clock.ts";
+import type { Followed } from "./follow.ts";
 import { followScenario } from "./follow-scenario.ts";
 import { removeKeys } from "./remove-keys.ts";
 import { readScenario, scenarioNames, startScenario } from "./scenarios.ts";
@@ -72,12 +74,16 @@ async function measureScenarios(pack: AgentPack, url: string): Promise<MeasuredR
   });
   try {
     const names = scenarioNames(pack.name);
-    const runs = await Promise.all(names.map((name) => runScenario(service.backbone, pack, name)));
+    const packs = new Map([[pack.name, pack]]);
+    const files = names.map((name) => readScenario(pack.name, name));
+    const runs = await Promise.all(files.map((file) => runQuietly(service.backbone, file, packs)));
     const by = await counting(false);
     return {
       from: "scenarios",
       real: 0,
-      runs: runs.map((events) => measureRun(events, pack, by)).filter((calls) => calls.length > 0),
+      runs: runs
+        .map(({ events }) => measureRun(events, pack, by))
+        .filter((calls) => calls.length > 0),
     };
   } finally {
     await service.worker.close(0);
@@ -86,20 +92,19 @@ async function measureScenarios(pack: AgentPack, url: string): Promise<MeasuredR
   }
 }
 
-async function runScenario(
+/** Runs a case's ticket to its end, or to a wait that nobody in it answers; tells nobody. */
+export async function runQuietly(
   backbone: Backbone,
-  pack: AgentPack,
-  name: string,
-): Promise<readonly Event[]> {
-  const file = readScenario(pack.name, name);
-  const runId = await startScenario(backbone, file, new Map([[pack.name, pack]]));
+  file: Case,
+  packs: ReadonlyMap<string, AgentPack>,
+): Promise<Followed> {
+  const runId = await startScenario(backbone, file, packs);
   const silent = { onEvents: () => undefined, onPerson: () => undefined };
   const { signal } = new AbortController();
-  const { events } = await followScenario(backbone, { runId, file, ...silent }, signal);
-  return events;
+  return followScenario(backbone, { runId, file, ...silent }, signal);
 }
 
-async function counting(isUsageReal: boolean): Promise<Counting> {
+export async function counting(isUsageReal: boolean): Promise<Counting> {
   const text = await loadTokenizer();
   return { text, context: (context) => countContext(context, text), isUsageReal };
 }

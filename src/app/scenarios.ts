@@ -6,8 +6,7 @@ import { modelsOf, scriptedAgent } from "../cases/case-mind.ts";
 import { createWorld } from "../cases/world.ts";
 import { PawlError } from "../core/errors.ts";
 import { acceptTicket } from "../ingest/accept-ticket.ts";
-import { tenantOf } from "../core/ticket.ts";
-import type { Tenants } from "./config-files.ts";
+import { tenantLimitsOf, type Tenants } from "./config-files.ts";
 import { systemClock } from "./clock.ts";
 import { worldBooks, type Backbone } from "./wire.ts";
 
@@ -52,7 +51,6 @@ export async function startScenario(
   await books.put(runId, { text: JSON.stringify(file), answersAgain: false });
   const deps = { store: backbone.store, now: systemClock.now, newId: () => runId };
   const { ticket, limits } = file;
-  const tenant = tenantOf(ticket);
-  const tenantLimits = tenant === null ? undefined : tenants?.limits(tenant);
+  const tenantLimits = tenantLimitsOf(tenants, ticket);
   return acceptTicket(deps, { agent, ticket, limits, tenantLimits, models: modelsOf(file) });
 }

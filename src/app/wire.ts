@@ -12,6 +12,8 @@ import { createPlaces, createWorld, type WorldBooks } from "../cases/world.ts";
 import { PawlError } from "../core/errors.ts";
 import { createCedarPolicy } from "../policy/cedar-policy.ts";
 import type { Policy } from "../policy/policy.ts";
+import type { OpenAiOptions } from "../providers/openai-provider.ts";
+import type { Provider } from "../providers/provider.ts";
 import { createScriptedProvider } from "../providers/scripted-provider.ts";
 import { createBullmqStepQueue, type BullmqStepQueue } from "../queue/bullmq-step-queue.ts";
 import { createBullmqStepWorker } from "../queue/bullmq-step-worker.ts";
@@ -211,5 +213,8 @@ export function startWorker(
   };
 }
 
-/** The adapter of real models; which wire is the configuration's. */
-export { createOpenAiProvider } from "../providers/openai-provider.ts";
+/** The adapter of real models, loaded by those who have one: its client is slow to start. */
+export async function openAiProvider(options: OpenAiOptions): Promise<Provider> {
+  const { createOpenAiProvider } = await import("../providers/openai-provider.ts");
+  return createOpenAiProvider(options);
+}

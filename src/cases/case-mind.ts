@@ -7,7 +7,6 @@ import { z } from "zod";
 import { defineAgent, type AgentDefinition, type AgentPack } from "../agents/agent.ts";
 import { holds } from "../core/contradiction.ts";
 import type { Price, Rates } from "../core/price.ts";
-import type { Limits } from "../core/run-state.ts";
 import type { PricedModel } from "../ingest/accept-ticket.ts";
 import { PawlError } from "../core/errors.ts";
 import { canonicalJson } from "../core/call-key.ts";
@@ -84,7 +83,7 @@ function inlinePack(world: World, agent: InlineAgent): AgentPack {
     ...optional("contradictions", agent.contradictions),
     ...optional("postcondition", agent.postcondition),
     ...optional("nudges", agent.nudges),
-    ...optional("ceiling", agent.ceiling as Partial<Limits> | undefined),
+    ...optional("ceiling", agent.ceiling),
     ...optional("context", agent.context),
     ...optional("isRoutine", routineRule(agent.routine)),
   });

@@ -4,8 +4,7 @@
  */
 import { isJsonObject } from "../core/json.ts";
 import type { ContextMessage, ModelContext } from "../core/context.ts";
-
-const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+import { SENDABLE_NAME } from "../core/offer.ts";
 
 /** Null for a request that can be sent, else the first reason against it. */
 export function whyUnsendable({ instructions, messages, tools }: ModelContext): string | null {
@@ -37,7 +36,7 @@ function unpaired(messages: readonly ContextMessage[]): string | null {
 function badCall(messages: readonly ContextMessage[]): string | null {
   for (const message of messages) {
     for (const call of message.role === "assistant" ? message.calls : []) {
-      if (!TOOL_NAME.test(call.tool)) return `no server takes the tool name of ${call.id}`;
+      if (!SENDABLE_NAME.test(call.tool)) return `no server takes the tool name of ${call.id}`;
       if (!isObjectText(call.args)) return `the arguments of ${call.id} are no JSON object`;
     }
   }

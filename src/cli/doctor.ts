@@ -3,13 +3,13 @@
  * needed one fails, 2 if the configuration or Redis cannot be used at all. Changes nothing.
  */
 import type { Command } from "commander";
-import { systemClock } from "../app/clock.ts";
-import { readPrices, readTenants } from "../app/config-files.ts";
+import { readTenants } from "../app/config-files.ts";
 import { readConfig, type Config } from "../app/config.ts";
 import { useRedis, type UsedRedis } from "../app/local-redis.ts";
+import { priceReader } from "../app/model-price.ts";
 import { connectRedis } from "../app/wire.ts";
 import { PawlError } from "../core/errors.ts";
-import { priceOf, type PriceAnswer } from "../providers/pricing.ts";
+import type { PriceAnswer } from "../providers/pricing.ts";
 import { EXIT, paint, print, printJson } from "./command.ts";
 import { oneLine } from "./table.ts";
 
@@ -176,11 +176,8 @@ function settings(config: Config): Finding[] {
 async function bills(config: Config): Promise<Finding[]> {
   try {
     readTenants(config);
-    const overrides = readPrices(config);
-    const { PAWL_MODEL: model, OPENAI_BASE_URL: baseUrl, PAWL_SERVICE_TIER: serviceTier } = config;
-    const at = systemClock.now();
-    const query = { model, baseUrl, serviceTier, overrides, at: new Date(at) };
-    return [priceFinding(model, await priceOf(query))];
+    const { PAWL_MODEL: model } = config;
+    return [priceFinding(model, await priceReader(config)(model))];
   } catch (error) {
     if (!(error instanceof PawlError)) throw error;
     return [needed("config", false, error.message, "correct the file; docs/budgets.md shows both")];

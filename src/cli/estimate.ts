@@ -1,16 +1,16 @@
 /** `pawl estimate`: what an agent's runs would cost on a model, before anybody pays for one. */
 import type { Command } from "commander";
 import { systemClock } from "../app/clock.ts";
-import { readPrices } from "../app/config-files.ts";
 import { readConfig } from "../app/config.ts";
 import { useRedis } from "../app/local-redis.ts";
+import { priceReader } from "../app/model-price.ts";
 import { measureRuns, type MeasuredRuns } from "../app/measured-runs.ts";
 import { agentPacks, connectBackbone } from "../app/wire.ts";
 import { PawlError } from "../core/errors.ts";
 import { estimateCost, type Estimate, type Spread } from "../core/estimate.ts";
 import type { Price } from "../core/price.ts";
-import { priceOf } from "../providers/pricing.ts";
 import { EXIT, print, printJson } from "./command.ts";
+import { packNamed } from "./agent-flag.ts";
 import { wholeNumber } from "./saved-run.ts";
 import { moneyText } from "./table.ts";
 
@@ -38,12 +38,7 @@ export function addEstimateCommand(program: Command): void {
 
 async function estimate(flags: EstimateFlags): Promise<number> {
   const most = wholeNumber("--runs", flags.runs, 1, MOST_RUNS);
-  const packs = agentPacks();
-  const pack = packs.get(flags.agent);
-  if (pack === undefined) {
-    const message = `there is no agent ${flags.agent.slice(0, 60)}; there are: ${[...packs.keys()].join(", ")}`;
-    throw new PawlError("PAWL_AGENT_UNKNOWN", message, { path: "--agent" });
-  }
+  const pack = packNamed(agentPacks(), flags.agent);
   const config = readConfig();
   const { price, source } = await priceFor(flags.model, config);
   const redis = await useRedis(config.REDIS_URL, "kept");
@@ -68,13 +63,7 @@ async function estimate(flags: EstimateFlags): Promise<number> {
 }
 
 async function priceFor(model: string, config: ReturnType<typeof readConfig>) {
-  const answer = await priceOf({
-    model,
-    baseUrl: config.OPENAI_BASE_URL,
-    serviceTier: config.PAWL_SERVICE_TIER,
-    overrides: readPrices(config),
-    at: new Date(systemClock.now()),
-  });
+  const answer = await priceReader(config)(model);
   if (answer.known) return answer as { readonly price: Price; readonly source: string };
   throw new PawlError("PAWL_PRICE_UNKNOWN", answer.why, { path: "--model" });
 }

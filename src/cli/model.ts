@@ -2,15 +2,14 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { systemClock } from "../app/clock.ts";
-import { readPrices } from "../app/config-files.ts";
 import { readConfig } from "../app/config.ts";
+import { priceReader } from "../app/model-price.ts";
 import { NORMAL_FINISHES, REFUSAL_FINISHES, type Usage } from "../core/decision.ts";
 import { PawlError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
 import { costOf } from "../core/price.ts";
 import type { Disposition } from "../providers/wire-errors.ts";
 import type { WireCall, WireReply } from "../providers/wire-reply.ts";
-import { priceOf } from "../providers/pricing.ts";
 import { parseExchanges, readExchange, type ReadExchange } from "../providers/recorded-exchange.ts";
 import { EXIT, print, printJson } from "./command.ts";
 import { moneyText, oneLine, plain } from "./table.ts";
@@ -46,12 +45,13 @@ export function addModelCommand(program: Command): void {
 
 async function read(files: readonly string[], asJson: boolean): Promise<number> {
   const now = systemClock.now();
+  const priceOf = priceReader(readConfig());
   for (const file of files) {
     const interactions = parseExchanges(await textOf(file));
     for (const [index, one] of interactions.entries()) {
       const exchange = readExchange(one, index, now);
       if (exchange === null) continue;
-      const line = await lineOf(file, exchange, now);
+      const line = await lineOf(file, exchange, priceOf);
       if (asJson) printJson(line);
       else print(textLine(line, exchange));
     }
@@ -67,10 +67,16 @@ async function textOf(file: string): Promise<string> {
   }
 }
 
-async function lineOf(file: string, exchange: ReadExchange, now: number): Promise<ModelLine> {
+type ReadPrice = ReturnType<typeof priceReader>;
+
+async function lineOf(
+  file: string,
+  exchange: ReadExchange,
+  priceOf: ReadPrice,
+): Promise<ModelLine> {
   const { index, api, read: found } = exchange;
   if (!found.ok) {
-    const moneyMicroUsd = await priced(found.usage, exchange.model, { tier: null, now });
+    const moneyMicroUsd = await priced(found.usage, exchange.model, { tier: null, priceOf });
     const { disposition } = found.fault;
     return {
       file,
@@ -94,7 +100,7 @@ async function lineOf(file: string, exchange: ReadExchange, now: number): Promis
     // What did not end normally is never executed, so it has no calls.
     calls: kind === "calls" ? reply.calls.map(callOf) : [],
     usage: reply.usage,
-    moneyMicroUsd: await priced(reply.usage, model, { tier: reply.serviceTier, now }),
+    moneyMicroUsd: await priced(reply.usage, model, { tier: reply.serviceTier, priceOf }),
     disposition: kind === "refusal" ? "content" : "ok",
   };
 }
@@ -117,17 +123,10 @@ function callOf({ id, name, args }: WireCall) {
 async function priced(
   usage: Usage | null,
   model: string | null,
-  { tier, now }: { readonly tier: string | null; readonly now: number },
+  { tier, priceOf }: { readonly tier: string | null; readonly priceOf: ReadPrice },
 ): Promise<number | null> {
   if (usage === null || model === null) return null;
-  const config = readConfig();
-  const answer = await priceOf({
-    model,
-    baseUrl: config.OPENAI_BASE_URL,
-    serviceTier: tier ?? config.PAWL_SERVICE_TIER,
-    overrides: readPrices(config),
-    at: new Date(now),
-  });
+  const answer = await priceOf(model, tier);
   return answer.known ? costOf(usage, answer.price) : null;
 }
 

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import type { AgentPack } from "../agents/agent.ts";
 import { systemClock } from "../app/clock.ts";
-import { readTenants, type Tenants } from "../app/config-files.ts";
+import { readTenants, tenantLimitsOf, type Tenants } from "../app/config-files.ts";
 import { readConfig } from "../app/config.ts";
 import { followRun } from "../app/follow.ts";
 import { followScenario } from "../app/follow-scenario.ts";
@@ -11,15 +11,16 @@ import { readLiveModel, type LiveModel } from "../app/live-model.ts";
 import { useRedis } from "../app/local-redis.ts";
 import { readScenario, scenarioNames, startScenario } from "../app/scenarios.ts";
 import { startStepProcess, type StepProcess } from "../app/step-process.ts";
-import { agentPacks, type Backbone } from "../app/wire.ts";
+import { agentPacks } from "../app/wire.ts";
 import type { Case } from "../cases/case.ts";
 import { PawlError } from "../core/errors.ts";
 import type { Event } from "../core/event.ts";
 import { protocolOf } from "../core/protocol.ts";
 import { viewOf } from "../core/run-view.ts";
-import { tenantOf, type Ticket } from "../core/ticket.ts";
+import type { Ticket } from "../core/ticket.ts";
 import { acceptTicket, parseTicket } from "../ingest/accept-ticket.ts";
 import { createLogger } from "../telemetry/log.ts";
+import { packNamed } from "./agent-flag.ts";
 import { EXIT, print, printJson } from "./command.ts";
 import { printOutcome, printStep } from "./protocol-view.ts";
 
@@ -45,26 +46,23 @@ export function addRunCommand(program: Command): void {
 
 async function run(flags: RunFlags): Promise<number> {
   const packs = agentPacks();
-  if (!packs.has(flags.agent)) {
-    const message = `there is no agent ${flags.agent.slice(0, 60)}; there are: ${[...packs.keys()].join(", ")}`;
-    throw new PawlError("PAWL_AGENT_UNKNOWN", message, { path: "--agent" });
-  }
+  const agent = packNamed(packs, flags.agent);
   if ((flags.scenario === undefined) === (flags.ticket === undefined)) {
     const names = scenarioNames(flags.agent).join(", ");
     throw new PawlError("PAWL_USAGE", `give --scenario (${names}) or --ticket FILE`);
   }
-  const ticket = flags.ticket === undefined ? null : await ticketOf(flags.ticket);
-  const file = ticket === null ? readScenario(flags.agent, flags.scenario ?? "") : null;
+  const given = flags.ticket === undefined ? null : await ticketOf(flags.ticket);
+  const file = given === null ? readScenario(flags.agent, flags.scenario ?? "") : null;
   const config = readConfig();
   const live = await readLiveModel(config);
-  if (ticket !== null && live === null) {
-    const message = "set OPENAI_API_KEY to work on a ticket, or run a scenario with --scenario";
-    throw new PawlError("PAWL_PROVIDER_MISSING", message, { path: "OPENAI_API_KEY" });
-  }
+  const tenants = readTenants(config);
+  const start =
+    file === null
+      ? ticketStart(given, { agent, live, tenants })
+      : ({ backbone }: StepProcess) => startScenario(backbone, file, packs, tenants);
   const redis = await useRedis(config.REDIS_URL, "kept");
   let service: StepProcess | null = null;
   try {
-    const tenants = readTenants(config);
     service = await startStepProcess({
       url: redis.url,
       prefix: config.PAWL_PREFIX,
@@ -73,16 +71,7 @@ async function run(flags: RunFlags): Promise<number> {
       tenants,
       live,
     });
-    const { backbone } = service;
-    const runId =
-      ticket === null || live === null
-        ? await startScenario(backbone, file as Case, packs, tenants)
-        : await accept(
-            backbone,
-            { agent: packs.get(flags.agent) as AgentPack, ticket },
-            live,
-            tenants,
-          );
+    const runId = await start(service);
     return await follow(service, { runId, file }, flags.json === true);
   } finally {
     await service?.stop();
@@ -90,16 +79,24 @@ async function run(flags: RunFlags): Promise<number> {
   }
 }
 
-function accept(
-  { store }: Backbone,
-  given: { readonly agent: AgentPack; readonly ticket: Ticket },
-  live: LiveModel,
-  tenants: Tenants | null,
-): Promise<string> {
-  const tenant = tenantOf(given.ticket);
-  const tenantLimits = tenant === null ? undefined : tenants?.limits(tenant);
-  const deps = { store, now: systemClock.now, newId: systemClock.newId };
-  return acceptTicket(deps, { ...given, tenantLimits, models: [live.priced] });
+/** How a ticket's run begins; throws PAWL_PROVIDER_MISSING where nothing could decide for it. */
+function ticketStart(
+  ticket: Ticket | null,
+  by: {
+    readonly agent: AgentPack;
+    readonly live: LiveModel | null;
+    readonly tenants: Tenants | null;
+  },
+): (service: StepProcess) => Promise<string> {
+  const { agent, live, tenants } = by;
+  if (ticket === null || live === null) {
+    const message = "set OPENAI_API_KEY to work on a ticket, or run a scenario with --scenario";
+    throw new PawlError("PAWL_PROVIDER_MISSING", message, { path: "OPENAI_API_KEY" });
+  }
+  const tenantLimits = tenantLimitsOf(tenants, ticket);
+  const accepted = { agent, ticket, tenantLimits, models: [live.priced] };
+  const { now, newId } = systemClock;
+  return ({ backbone: { store } }) => acceptTicket({ store, now, newId }, accepted);
 }
 
 /** The ticket is checked first: a user mends one thing at a time. */

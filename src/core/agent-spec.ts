@@ -4,7 +4,7 @@
  */
 import type { FactCondition } from "./condition.ts";
 import type { Json, JsonObject } from "./json.ts";
-import type { Limits, RunState } from "./run-state.ts";
+import type { GivenLimits, Limits, RunState } from "./run-state.ts";
 
 export type Parsed =
   | { readonly ok: true; readonly args: JsonObject }
@@ -87,7 +87,7 @@ export interface AgentSpec {
   readonly nudges: number;
   readonly limits: Limits;
   /** What a tenant or a run may set in place of `limits` at most; a name left out is free. */
-  readonly ceiling: Partial<Limits>;
+  readonly ceiling: GivenLimits;
   /** state: bounded, built from RunState. transcript: every turn so far, which grows. */
   readonly context: "state" | "transcript";
   /**

@@ -3,7 +3,7 @@
  * cost at worst is reserved before it leaves, so spend never passes a limit, crash or not.
  */
 import { outputFor, worstCost, type Price } from "./price.ts";
-import type { Amount, RunState } from "./run-state.ts";
+import { NOTHING, type Amount, type RunState } from "./run-state.ts";
 import { firstStop, isTerminal, stop, type Stop } from "./stop.ts";
 
 /** Output tokens asked for by default, and the least that still lets a model finish a decision. */
@@ -95,7 +95,7 @@ export function reserve(
   day: DayLeft | null = null,
 ): Reservation {
   const { limits, spent } = state;
-  const lost = state.reserved ?? { tokens: 0, moneyMicroUsd: 0 };
+  const lost = state.reserved ?? NOTHING;
   const own = {
     tokens: left(limits.tokens, spent.tokens + lost.tokens),
     moneyMicroUsd: left(limits.moneyMicroUsd, spent.moneyMicroUsd + lost.moneyMicroUsd),

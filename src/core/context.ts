@@ -6,7 +6,7 @@
 import type { AgentSpec } from "./agent-spec.ts";
 import { cut } from "./cut.ts";
 import type { Json } from "./json.ts";
-import { offersOf, type ToolOffer } from "./offer.ts";
+import { offersOf, type Offers } from "./offer.ts";
 import type { RunState } from "./run-state.ts";
 
 /** A call as the model made it; `args` is JSON text of an object. */
@@ -29,13 +29,9 @@ export type ContextMessage =
     }
   | { readonly role: "tool"; readonly callId: string; readonly text: string };
 
-export interface ModelContext {
+export interface ModelContext extends Offers {
   readonly instructions: string;
   readonly messages: readonly ContextMessage[];
-  /** What may be called now. */
-  readonly tools: readonly ToolOffer[];
-  /** What may be called at some step of the run. */
-  readonly allTools: readonly ToolOffer[];
 }
 
 const RULES = [
@@ -73,8 +69,7 @@ export function buildContext(
       ...state.recent.flatMap(resultPair),
       { role: "user", text: asData(stateView(state)) },
     ],
-    tools: offersOf(agent, offer),
-    allTools: offersOf(agent, "all"),
+    ...offersOf(agent, offer),
   };
 }
 

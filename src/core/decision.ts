@@ -72,6 +72,11 @@ export const usageSchema = z.strictObject({
 });
 export type Usage = z.infer<typeof usageSchema>;
 
+/** What counts against a limit of tokens: the parts are in their wholes. */
+export function tokensOf({ input, output }: Usage): number {
+  return input + output;
+}
+
 export const NO_USAGE: Usage = { input: 0, cached: 0, cacheWrite: 0, output: 0, reasoning: 0 };
 
 /** stop | tool_calls | completed are normal; every other text, known or not, is not. */

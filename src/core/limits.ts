@@ -4,9 +4,7 @@
  */
 import type { AgentSpec } from "./agent-spec.ts";
 import { PawlError } from "./errors.ts";
-import { limitsWith, type Limits } from "./run-state.ts";
-
-export type GivenLimits = { readonly [K in keyof Limits]?: Limits[K] | undefined };
+import { limitsWith, type GivenLimits, type Limits } from "./run-state.ts";
 
 /** Throws PAWL_LIMIT_ABOVE_CEILING with the name of the limit; null is above every number. */
 export function limitsFor(

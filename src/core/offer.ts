@@ -12,10 +12,21 @@ export interface ToolOffer {
   readonly isTerminal: boolean;
 }
 
+export interface Offers {
+  /** What may be called now. */
+  readonly tools: readonly ToolOffer[];
+  /** What may be called at some step of the run. */
+  readonly allTools: readonly ToolOffer[];
+}
+
+/** Servers refuse a request that names a tool otherwise, and a model may have made a name up. */
+export const SENDABLE_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
 /** On the last step only the terminals. */
-export function offersOf(agent: AgentSpec, offer: "all" | "terminals"): readonly ToolOffer[] {
+export function offersOf(agent: AgentSpec, offer: "all" | "terminals"): Offers {
   const terminals = terminalTools(agent);
-  return offer === "all" ? [...workingTools(agent), ...terminals] : terminals;
+  const allTools = [...workingTools(agent), ...terminals];
+  return { tools: offer === "all" ? allTools : terminals, allTools };
 }
 
 function workingTools(agent: AgentSpec): ToolOffer[] {

@@ -3,12 +3,13 @@
  * and carried out, and the streaks that bound each of them.
  */
 import { cut, wellFormed } from "./cut.ts";
+import { tokensOf } from "./decision.ts";
 import type { EventOf } from "./event.ts";
 import type { CallRecord, Feedback, RunState } from "./run-state.ts";
 
 /** Bounds of what the state keeps for the model's eyes; everything whole is in the journal. */
 const RECENT_RESULTS = 3;
-const SHOWN_RESULT_CHARS = 2_000;
+export const SHOWN_RESULT_CHARS = 2_000;
 const SHOWN_ARGS_CHARS = 300;
 const SHOWN_REASON_CHARS = 300;
 const SHOWN_EXPECTATION_CHARS = 1_000;
@@ -17,11 +18,7 @@ const FEEDBACK_KEPT = 6;
 export function decided(state: RunState, event: EventOf<"decided">): RunState {
   const isModel = event.source === "model";
   const tokens =
-    event.usage === null
-      ? isModel
-        ? (state.reserved?.tokens ?? 0)
-        : 0
-      : event.usage.input + event.usage.output;
+    event.usage === null ? (isModel ? (state.reserved?.tokens ?? 0) : 0) : tokensOf(event.usage);
   return {
     ...state,
     spent: {
@@ -60,14 +57,16 @@ export function refused(state: RunState, event: EventOf<"refused">): RunState {
   };
 }
 
+/** What the model is told after text without a call. */
+export const NUDGE = "Text alone does nothing. Call one tool, or one terminal tool to end.";
+
 export function nudged(state: RunState, event: EventOf<"nudged">): RunState {
-  const message = "Text alone does nothing. Call one tool, or one terminal tool to end.";
   return {
     ...withFeedback(state, {
       step: event.step,
       code: "terminal_tool_missing",
       tool: null,
-      message: message,
+      message: NUDGE,
     }),
     streaks: { ...state.streaks, nudges: state.streaks.nudges + 1 },
   };
@@ -133,15 +132,19 @@ export function called(before: RunState, event: EventOf<"called">): RunState {
       streaks: { ...state.streaks, refused: state.streaks.refused + 1 },
     };
   }
-  const text =
-    event.ref === undefined
-      ? cut(JSON.stringify(event.result), SHOWN_RESULT_CHARS)
-      : `${event.ref.preview}… [cut: ${event.ref.bytes} bytes in all]`;
+  const shown = { ...shownCall(state, event), text: shownResult(event) };
   return {
     ...state,
-    recent: [...state.recent, { ...shownCall(state, event), text }].slice(-RECENT_RESULTS),
+    recent: [...state.recent, shown].slice(-RECENT_RESULTS),
     streaks: { ...state.streaks, refused: 0, invalidTerminals: 0 },
   };
+}
+
+/** A result as the model sees it, cut with a mark. */
+export function shownResult({ ref, result }: Pick<EventOf<"called">, "ref" | "result">): string {
+  return ref === undefined
+    ? cut(JSON.stringify(result ?? null), SHOWN_RESULT_CHARS)
+    : `${ref.preview}… [cut: ${ref.bytes} bytes in all]`;
 }
 
 /** The call as the model made it, so that a context can pair it with its result. */

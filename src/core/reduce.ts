@@ -2,12 +2,13 @@
  * (state, event) → state, the only writer of RunState; replay is its fold. No clock, no ids, no
  * randomness: what it needs stands in the event. One function an event, dispatched at the end.
  */
+import { tokensOf } from "./decision.ts";
 import { PawlError, unreachable } from "./errors.ts";
 import type { Event, EventOf, Happening } from "./event.ts";
 import { decidedByPerson, settleApproval } from "./reduce-approval.ts";
 import { called, decided, intended, nudged, refused, sentBack } from "./reduce-call.ts";
 import { verified } from "./reduce-facts.ts";
-import { STATE_VERSION, type RunState } from "./run-state.ts";
+import { NOTHING, STATE_VERSION, type RunState } from "./run-state.ts";
 import { unparked } from "./unparked.ts";
 import { isTerminal, transition } from "./stop.ts";
 
@@ -107,7 +108,7 @@ function accepted(event: EventOf<"accepted">): RunState {
     waiting: null,
     step: 1,
     limits: event.limits,
-    spent: { steps: 0, tokens: 0, moneyMicroUsd: 0 },
+    spent: { steps: 0, ...NOTHING },
     reserved: null,
     paidButLost: 0,
     clock: { startedAt: event.at, parkedMs: 0 },
@@ -191,7 +192,7 @@ function reserved(before: RunState, event: EventOf<"reserved">): RunState {
 /** What a refused attempt held is free again; what one reported is spent; the rest is lost. */
 function attemptFailed(state: RunState, event: EventOf<"attempt_failed">): RunState {
   if (event.fate === "unknown") return lostReservation(state);
-  const tokens = event.usage === null ? 0 : event.usage.input + event.usage.output;
+  const tokens = event.usage === null ? 0 : tokensOf(event.usage);
   return {
     ...state,
     reserved: null,
@@ -205,7 +206,7 @@ function attemptFailed(state: RunState, event: EventOf<"attempt_failed">): RunSt
 
 function lostReservation(state: RunState): RunState {
   if (state.reserved === null) return state;
-  const lost = state.lost ?? { tokens: 0, moneyMicroUsd: 0 };
+  const lost = state.lost ?? NOTHING;
   return {
     ...state,
     reserved: null,

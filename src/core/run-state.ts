@@ -42,11 +42,11 @@ export const DEFAULT_LIMITS: Limits = {
   retryAfterMaxMs: 600_000,
 };
 
+/** Some limits; a name left out, or undefined, says nothing. */
+export type GivenLimits = { readonly [K in keyof Limits]?: Limits[K] | undefined };
+
 /** The limits of an agent with some of them replaced; a name left out keeps the agent's. */
-export function limitsWith(
-  limits: Limits,
-  given: { readonly [K in keyof Limits]?: Limits[K] | undefined } | undefined,
-): Limits {
+export function limitsWith(limits: Limits, given: GivenLimits | undefined): Limits {
   const named = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
   return { ...limits, ...(Object.fromEntries(named) as Partial<Limits>) };
 }
@@ -99,6 +99,7 @@ export const outwardSchema = z.strictObject({
 
 const amountSchema = z.strictObject({ tokens: z.int().min(0), moneyMicroUsd: z.int().min(0) });
 export type Amount = z.infer<typeof amountSchema>;
+export const NOTHING: Amount = { tokens: 0, moneyMicroUsd: 0 };
 
 export const feedbackSchema = z.strictObject({
   step: z.int(),

@@ -4,7 +4,7 @@
  */
 import type { Event } from "./event.ts";
 import { protocolOf, type ProtocolRow } from "./protocol.ts";
-import type { Amount, Question, RunState } from "./run-state.ts";
+import { NOTHING, type Amount, type Question, type RunState } from "./run-state.ts";
 import type { Reason, Status } from "./stop.ts";
 
 export interface RunView {
@@ -56,7 +56,7 @@ export function viewOf(
       .filter((question) => question.open)
       .map(({ id, text, about }) => ({ id, text, about })),
     contradictions: state.contradictions,
-    budget: { limits, spent, reserved, lost: state.lost ?? { tokens: 0, moneyMicroUsd: 0 } },
+    budget: { limits, spent, reserved, lost: state.lost ?? NOTHING },
     paidButLost: state.paidButLost,
     approvals: pending === null ? state.approvals : [...state.approvals, pending],
     outward: state.outward,

@@ -15,7 +15,8 @@ import { cut, wellFormed } from "./cut.ts";
 import type { ReplyCall } from "./decision.ts";
 import type { Event, EventOf, Happening } from "./event.ts";
 import { isJsonObject } from "./json.ts";
-import { offersOf } from "./offer.ts";
+import { offersOf, SENDABLE_NAME } from "./offer.ts";
+import { NUDGE, SHOWN_RESULT_CHARS, shownResult } from "./reduce-call.ts";
 import type { RunState } from "./run-state.ts";
 
 /** A model's turn with the results of its calls, which may come steps later. */
@@ -23,12 +24,6 @@ interface Entry {
   readonly message: ContextMessage;
   readonly results: Map<string, string>;
 }
-
-/** Servers refuse a request that holds another name, and a model may have made one up. */
-const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
-
-/** As much of a result as the state's context shows of its last ones. */
-const SHOWN_RESULT_CHARS = 2_000;
 
 /** Takes the whole journal and the state that it folds to. */
 export function buildTranscript(
@@ -44,8 +39,7 @@ export function buildTranscript(
   return {
     instructions: instructionsOf(agent),
     messages: [...entries.flatMap(messagesOf), { role: "user", text: asData(view) }],
-    tools: offersOf(agent, offer),
-    allTools: offersOf(agent, "all"),
+    ...offersOf(agent, offer),
   };
 }
 
@@ -89,7 +83,7 @@ function append(entries: Entry[], event: Event, agent: AgentSpec): void {
       for (const { id } of event.calls) answer(id, asError("not_executed", event.why));
       return;
     case "nudged":
-      return say("Text alone does nothing. Call one tool, or one terminal tool to end.");
+      return say(NUDGE);
     case "called":
       return answer(event.callId, resultText(event));
     case "verified":
@@ -123,7 +117,7 @@ function callOf({ id, tool, args, reason, expected }: ReplyCall, agent: AgentSpe
   const isTerminal = agent.terminals.has(tool);
   return {
     id,
-    tool: TOOL_NAME.test(tool) ? tool : "no_such_tool",
+    tool: SENDABLE_NAME.test(tool) ? tool : "no_such_tool",
     args: argsText(args),
     reason: isTerminal ? null : wellFormed(reason),
     expected: isTerminal ? null : expected,
@@ -144,11 +138,8 @@ function argsText(args: ReplyCall["args"]): string {
 }
 
 function resultText(event: EventOf<"called">): string {
-  if (event.error !== undefined) return asError(event.error.code, event.error.message);
-  if (event.ref !== undefined) {
-    return `${event.ref.preview}… [cut: ${event.ref.bytes} bytes in all]`;
-  }
-  return cut(JSON.stringify(event.result ?? null), SHOWN_RESULT_CHARS);
+  const { error } = event;
+  return error === undefined ? shownResult(event) : asError(error.code, error.message);
 }
 
 function asError(code: string, message: string): string {

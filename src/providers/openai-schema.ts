@@ -16,22 +16,32 @@ export interface WireTool {
   readonly strict: boolean;
 }
 
+type WireSchema = Pick<WireTool, "parameters" | "strict">;
+
+/** By a tool's schema, which is one object for the life of its agent: converted once a tool. */
+const converted = {
+  working: new WeakMap<JsonObject, WireSchema>(),
+  terminal: new WeakMap<JsonObject, WireSchema>(),
+};
+
 export function wireTool({ name, description, input, isTerminal }: ToolOffer): WireTool {
+  const known = isTerminal ? converted.terminal : converted.working;
+  const schema = known.get(input) ?? wireSchema(input, isTerminal);
+  known.set(input, schema);
+  return { name, description, ...schema };
+}
+
+function wireSchema(input: JsonObject, isTerminal: boolean): WireSchema {
   const strict = strictOf(input);
-  const parameters = strict ?? { ...input, type: "object" };
-  return {
-    name,
-    description,
-    strict: strict !== null,
-    parameters: isTerminal ? parameters : withReasons(parameters, Object.keys(propertiesOf(input))),
-  };
+  const own = strict ?? { ...input, type: "object" };
+  const parameters = isTerminal ? own : withReasons(own, Object.keys(propertiesOf(input)));
+  return { strict: strict !== null, parameters };
 }
 
 /** The schema with every key required and nullable where it was optional; null: not possible. */
 export function strictOf(schema: JsonObject): JsonObject | null {
   try {
-    const strict = strictObject(schema);
-    return strict;
+    return strictObject(schema);
   } catch (error) {
     if (error instanceof NotStrict) return null;
     throw error;

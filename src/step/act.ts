@@ -44,15 +44,14 @@ export async function act(deps: StepDeps, work: Work, call: PreparedCall): Promi
   if (typeof action === "string") return action;
   await deps.reach?.("before_act", work.job);
   const result = await perform(deps, work, action);
+  const { expected } = call;
   if (result === "late" || result === "cancelled") {
-    const known = await recordCut(deps, work, action, result);
-    if (known?.outcome === "succeeded") recordVerdict(deps, work, call, known.value);
-    return endCut(deps, work, result);
+    return finishCut(deps, work, { action, expected }, result);
   }
   await deps.reach?.("after_act", work.job);
   await recordResult(deps, work, action, result);
   if (result.outcome !== "succeeded") return finishFailed(deps, work, tool, result);
-  recordVerdict(deps, work, call, result.value);
+  recordVerdict(deps, work, { action, expected }, result.value);
   const after = afterCall(work.state, work.agent);
   if (after.contradiction !== null) {
     record(work, deps.now(), { type: "contradicted", evidence: after.contradiction });
@@ -205,18 +204,32 @@ export async function recordResult(
   record(work, at, { ...common, ref, digest: digest(text) });
 }
 
-function recordVerdict(deps: StepDeps, work: Work, call: PreparedCall, result: Json): void {
+/** An action and what was said that its result will show. */
+interface Expecting {
+  readonly action: Action;
+  readonly expected: PreparedCall["expected"];
+}
+
+/** Compares a result with what was expected of it, records both verdict and facts, returns it. */
+export function recordVerdict(
+  deps: StepDeps,
+  work: Work,
+  { action, expected }: Expecting,
+  result: Json,
+): { readonly verdict: string; readonly why: readonly string[] } {
+  const { call, tool } = action;
   const at = deps.now();
-  const { verdict, why, facts, question } = verify(work.state, call.tool, {
+  const { verdict, why, facts, question } = verify(work.state, tool, {
     callId: call.id,
     step: work.state.step,
     args: call.args,
-    expected: call.expected,
+    expected,
     result,
     at,
   });
   const seen = { callId: call.id, verdict, why: [...why], facts: [...facts], question };
   record(work, at, { type: "verified", ...seen });
+  return { verdict, why };
 }
 
 async function finishFailed(
@@ -241,32 +254,37 @@ const LATE_LOOKUP_MS = 2_000;
 
 /**
  * The time limit, or a cancel, came while the call was out. A write may have happened: its books
- * say so, and what they say is recorded. Null: a read, of which nothing is known.
+ * say so, and what they say is recorded.
  */
-export async function recordCut(
+export async function finishCut(
   deps: StepDeps,
+  work: Work,
+  expecting: Expecting,
+  cause: "late" | "cancelled",
+): Promise<Finished> {
+  const { action } = expecting;
+  if (action.effectKey !== null) {
+    const known = await knownOfCut(work, action, cause);
+    await recordResult(deps, work, action, known);
+    if (known.outcome === "succeeded") recordVerdict(deps, work, expecting, known.value);
+  }
+  const found = cause === "late" ? timeExceeded(work.state) : observeCancel(deps, work);
+  return end(deps, work, { stop: found });
+}
+
+/** What the outside's books say of an effect whose call was cut. */
+async function knownOfCut(
   work: Work,
   action: Action,
   cause: "late" | "cancelled",
-): Promise<CallResult | null> {
-  if (action.effectKey === null) return null;
+): Promise<CallResult> {
   const context = contextOf(work, action, AbortSignal.timeout(LATE_LOOKUP_MS));
   const seen = await lookUp(action.tool, context).catch(() => null);
   const first = cause === "late" ? "the time limit" : "a cancel";
-  const message = seen === "absent" ? "the effect did not happen" : `${first} came first`;
-  const known: CallResult =
-    seen !== null && seen !== "absent"
-      ? seen
-      : seen === "absent"
-        ? { outcome: "failed", unavailable: false, message, runs: 1 }
-        : { outcome: "unknown", message, runs: 1 };
-  await recordResult(deps, work, action, known);
-  return known;
-}
-
-export function endCut(deps: StepDeps, work: Work, cause: "late" | "cancelled"): Promise<Finished> {
-  const found = cause === "late" ? timeExceeded(work.state) : observeCancel(deps, work);
-  return end(deps, work, { stop: found });
+  if (seen === null) return { outcome: "unknown", message: `${first} came first`, runs: 1 };
+  if (seen !== "absent") return seen;
+  const message = "the effect did not happen";
+  return { outcome: "failed", unavailable: false, message, runs: 1 };
 }
 
 function contextOf(work: Work, action: Action, signal: AbortSignal): ToolContext {

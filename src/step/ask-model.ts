@@ -4,8 +4,9 @@
  * decision is on disk leaves the reservation as spent.
  */
 import { msLeft, timeExceeded } from "../core/budget.ts";
-import type { ReplyCall } from "../core/decision.ts";
+import { tokensOf, type ReplyCall } from "../core/decision.ts";
 import { costOf } from "../core/price.ts";
+import { NOTHING } from "../core/run-state.ts";
 import { stop } from "../core/stop.ts";
 import { ProviderFault, type ModelReply, type ModelRequest } from "../providers/provider.ts";
 import { finishWithStop, type Finished } from "./finish.ts";
@@ -99,8 +100,7 @@ function recordFailure(
   const usage = fate.fate === "reported" ? fate.usage : null;
   const moneyMicroUsd = usage === null ? 0 : costOf(usage, provider.price);
   if (fate.fate === "unknown") work.hold = null;
-  else
-    settleLater(work, { tokens: usage === null ? 0 : usage.input + usage.output, moneyMicroUsd });
+  else settleLater(work, { tokens: usage === null ? 0 : tokensOf(usage), moneyMicroUsd });
   record(work, deps.now(), {
     type: "attempt_failed",
     model: provider.model,
@@ -122,9 +122,9 @@ function recordDecision(
   const calls: ReplyCall[] = reply.calls.map((call, i) => ({ id: `c${first + i}`, ...call }));
   const { usage } = reply;
   // Missing usage settles at the reservation.
-  const reserved = work.state.reserved ?? { tokens: 0, moneyMicroUsd: 0 };
+  const reserved = work.state.reserved ?? NOTHING;
   const moneyMicroUsd = usage === null ? reserved.moneyMicroUsd : costOf(usage, provider.price);
-  const tokens = usage === null ? reserved.tokens : usage.input + usage.output;
+  const tokens = usage === null ? reserved.tokens : tokensOf(usage);
   settleLater(work, { tokens, moneyMicroUsd });
   record(work, deps.now(), {
     type: "decided",

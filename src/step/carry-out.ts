@@ -4,20 +4,22 @@
  * the provider's own result. A job of its own, and no counted step.
  */
 import { canonicalJson } from "../core/call-key.ts";
-import type { Json } from "../core/json.ts";
+import type { Expectation } from "../core/decision.ts";
 import { parseEvent, type Event } from "../core/event.ts";
 import { renderTemplate } from "../core/evidence.ts";
 import { replay } from "../core/reduce.ts";
 import type { Approval, Permission } from "../core/approval.ts";
 import { stop } from "../core/stop.ts";
-import { verify } from "../core/verify.ts";
 import type { CallResult } from "../tools/run-call.ts";
 import type { Tool } from "../tools/tool.ts";
-import { endCut, intend, perform, recordCut, recordResult, type Action } from "./act.ts";
+import { finishCut, intend, perform, recordResult, recordVerdict, type Action } from "./act.ts";
 import { askPolicy, policyOf, policyVersion } from "./ask-policy.ts";
 import { end, endWith, goOn, type Finished } from "./finish.ts";
 import { rereadEvidence } from "./reread-evidence.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
+
+/** `confirm` of the tool has accepted the result already; only its facts are taken. */
+const ACCEPTED: Expectation = { fields: [{ pointer: "", check: "exists" }] };
 
 export async function carryOut(deps: StepDeps, work: Work, approval: Approval): Promise<Finished> {
   const tool = work.agent.effects.get(approval.tool);
@@ -31,9 +33,7 @@ export async function carryOut(deps: StepDeps, work: Work, approval: Approval): 
   await deps.reach?.("before_act", work.job);
   const result = await perform(deps, work, action);
   if (result === "late" || result === "cancelled") {
-    const known = await recordCut(deps, work, action, result);
-    if (known?.outcome === "succeeded") recordVerdict(deps, work, action, known.value);
-    return endCut(deps, work, result);
+    return finishCut(deps, work, { action, expected: ACCEPTED }, result);
   }
   await deps.reach?.("after_act", work.job);
   return confirm(deps, work, { action, approval }, result);
@@ -108,28 +108,12 @@ async function confirm(
     return end(deps, work, { stop: stop("handoff", "effect_unknown", detail) });
   }
   if (result.outcome === "failed") return goOn(deps, work);
-  const { verdict, why } = recordVerdict(deps, work, action, result.value);
+  const { verdict, why } = recordVerdict(deps, work, { action, expected: ACCEPTED }, result.value);
   if (verdict !== "confirmed") {
     const detail = `${action.tool.name}: its confirmation is of something else: ${why.join("; ")}`;
     return end(deps, work, { stop: stop("handoff", "effect_unknown", detail) });
   }
   return confirmed(deps, work, done);
-}
-
-function recordVerdict(deps: StepDeps, work: Work, { call, tool }: Action, result: Json) {
-  const at = deps.now();
-  const { verdict, why, facts, question } = verify(work.state, tool, {
-    callId: call.id,
-    step: work.state.step,
-    args: call.args,
-    // `confirm` has accepted the result already; here only its facts are taken.
-    expected: { fields: [{ pointer: "", check: "exists" }] },
-    result,
-    at,
-  });
-  const seen = { callId: call.id, verdict, why: [...why], facts: [...facts], question };
-  record(work, at, { type: "verified", ...seen });
-  return { verdict, why };
 }
 
 function confirmed(
