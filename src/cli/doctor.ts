@@ -176,7 +176,9 @@ function settings(config: Config): Finding[] {
 async function bills(config: Config): Promise<Finding[]> {
   try {
     readTenants(config);
-    const { PAWL_MODEL: model } = config;
+    // Without a key no model is asked, and there is nothing to pay.
+    const { OPENAI_API_KEY: key, PAWL_MODEL: model } = config;
+    if (key === undefined) return [];
     return [priceFinding(model, await priceReader(config)(model))];
   } catch (error) {
     if (!(error instanceof PawlError)) throw error;
