@@ -23,6 +23,8 @@ import { watchDeadlines } from "../step/deadlines.ts";
 import { runStep } from "../step/step.ts";
 import type { Mind, StepDeps, TenantBudgets } from "../step/work.ts";
 import { redisKeys, type RedisKeys } from "../store/redis-keys.ts";
+import type { ModelGates } from "../store/model-gates.ts";
+import { createRedisModelGates } from "../store/redis-model-gates.ts";
 import { createRedisRunStore } from "../store/redis-run-store.ts";
 import { createRedisTenantAccounts } from "../store/redis-tenant-accounts.ts";
 import type { EffectLedger } from "../store/effect-ledger.ts";
@@ -38,6 +40,7 @@ export interface Backbone {
   readonly store: RunStore;
   readonly ledger: EffectLedger;
   readonly accounts: TenantAccounts;
+  readonly gates: ModelGates;
   readonly close: () => Promise<void>;
 }
 
@@ -85,6 +88,7 @@ export async function connectBackbone(
     store,
     ledger: createRedisEffectLedger({ redis, keys, now: clock.now }),
     accounts: createRedisTenantAccounts(redis, keys),
+    gates: createRedisModelGates(redis, keys),
     async close() {
       await queue.close();
       redis.disconnect();
@@ -155,7 +159,7 @@ export interface WorkerOptions {
 export function startWorker(
   backbone: Backbone,
   clock: Clock,
-  step: Omit<StepDeps, "store" | "ledger" | "addJob" | "addTimer" | "now" | "tenants"> & {
+  step: Pick<StepDeps, "resolve" | "log" | "reach" | "policy"> & {
     readonly jobDone?: () => void;
     readonly tenants?: Pick<TenantBudgets, "dayLimits"> | null;
   },
@@ -171,17 +175,20 @@ export function startWorker(
     ledger: backbone.ledger,
     interrupts,
     addTimer: backbone.queue.addTimer,
+    gates: backbone.gates,
     now: clock.now,
+    random: clock.random,
   };
   const worker = createBullmqStepWorker({
     redis: backbone.redis,
     prefix: backbone.keys.prefix,
     concurrency: options.concurrency,
     ...(options.locks === undefined ? {} : { locks: options.locks }),
+    now: clock.now,
     random: clock.random,
     process: async (job, signal) => {
       try {
-        await runStep(deps, job, signal);
+        return await runStep(deps, job, signal);
       } catch (error) {
         // An aborted step is handed back, by a stop of this worker or after a lost lock: no fault.
         if (!signal.aborted) step.log.fault(job, error);
@@ -190,12 +197,18 @@ export function startWorker(
         jobDone?.();
       }
     },
+    onDelayed: async ({ runId, step: n }) => {
+      // A message that came before the delay found its job active, and woke nobody.
+      if (((await backbone.store.read(runId))?.inbox ?? 0) > 0) await backbone.queue.wake(runId, n);
+    },
     onError: (error) => step.log.fault({ runId: "-", step: 0 }, error),
   });
   const closing = new AbortController();
   const deadlines = watchDeadlines({
     store: backbone.store,
-    step: (job) => runStep(deps, job, closing.signal),
+    async step(job) {
+      await runStep(deps, job, closing.signal);
+    },
     now: clock.now,
     onError: (job, error) => step.log.fault(job, error),
   });

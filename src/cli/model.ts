@@ -4,11 +4,10 @@ import type { Command } from "commander";
 import { systemClock } from "../app/clock.ts";
 import { readConfig } from "../app/config.ts";
 import { priceReader } from "../app/model-price.ts";
-import { NORMAL_FINISHES, REFUSAL_FINISHES, type Usage } from "../core/decision.ts";
+import { NORMAL_FINISHES, REFUSAL_FINISHES, type FaultKind, type Usage } from "../core/decision.ts";
 import { PawlError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
 import { costOf } from "../core/price.ts";
-import type { Disposition } from "../providers/wire-errors.ts";
 import type { WireCall, WireReply } from "../providers/wire-reply.ts";
 import { parseExchanges, readExchange, type ReadExchange } from "../providers/recorded-exchange.ts";
 import { EXIT, print, printJson } from "./command.ts";
@@ -27,7 +26,7 @@ interface ModelLine {
   readonly usage: Usage | null;
   readonly moneyMicroUsd: number | null;
   /** ok: a reply; else what is done about the error. */
-  readonly disposition: "ok" | Disposition;
+  readonly disposition: "ok" | FaultKind;
 }
 
 export function addModelCommand(program: Command): void {

@@ -72,6 +72,13 @@ export const usageSchema = z.strictObject({
 });
 export type Usage = z.infer<typeof usageSchema>;
 
+/**
+ * What to do about a request that gave no decision. final: asking again gives the same. retry: it
+ * may pass. rate_limit: it passes after a delay. content: it was refused for what it says.
+ */
+export const FAULT_KINDS = ["final", "retry", "rate_limit", "content"] as const;
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
 /** What counts against a limit of tokens: the parts are in their wholes. */
 export function tokensOf({ input, output }: Usage): number {
   return input + output;

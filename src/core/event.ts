@@ -4,7 +4,7 @@
  * stays readable.
  */
 import { z } from "zod";
-import { replyCallSchema, usageSchema } from "./decision.ts";
+import { FAULT_KINDS, replyCallSchema, usageSchema } from "./decision.ts";
 import { PawlError } from "./errors.ts";
 import { jsonObjectSchema, jsonSchema } from "./json.ts";
 import { approvalSchema, permissionSchema } from "./approval.ts";
@@ -63,7 +63,7 @@ export const eventSchema = z.discriminatedUnion("type", [
     moneyMicroUsd: z.int().min(0),
     /** Which model is asked, by which route, and what its tokens cost. */
     model: z.string().optional(),
-    route: z.enum(["main", "routine"]).optional(),
+    route: z.enum(["main", "routine", "fallback"]).optional(),
     price: priceSchema.nullable().optional(),
     /** Whose day holds the same amount until it is settled; the day is a UTC date. */
     account: z.strictObject({ tenant: z.string(), day: z.string() }).optional(),
@@ -79,9 +79,21 @@ export const eventSchema = z.discriminatedUnion("type", [
     model: z.string(),
     fate: z.enum(["refused", "reported", "unknown"]),
     message: z.string(),
+    disposition: z.enum(FAULT_KINDS).optional(),
+    /** ms that the server asked for. */
+    retryAfterMs: z.number().min(0).optional(),
+    requestId: z.string().optional(),
     usage: usageSchema.nullable(),
     moneyMicroUsd: z.int().min(0),
     ms: z.number(),
+  }),
+  /** The model in use is given up for the rest of the run. */
+  z.strictObject({
+    ...base,
+    type: z.literal("fell_back"),
+    from: z.string(),
+    to: z.string(),
+    why: z.string(),
   }),
   z.strictObject({
     ...base,
@@ -185,7 +197,11 @@ export const eventSchema = z.discriminatedUnion("type", [
     type: z.literal("parked"),
     for: z.enum(["approval", "user_reply", "retry"]),
     until: z.number().nullable(),
+    /** ms for which other runs' rate limits, not its own, hold this one back. */
+    gatedMs: z.number().min(0).optional(),
   }),
+  /** The wait for a retry is over: the model is asked again. */
+  z.strictObject({ ...base, type: z.literal("retrying") }),
   z.strictObject({ ...base, type: z.literal("step_ended"), ms: z.number() }),
   z.strictObject({
     ...base,

@@ -11,6 +11,8 @@ import { firstStop, isTerminal, stop, type Stop } from "./stop.ts";
 export type Plan =
   | { readonly do: "nothing"; readonly why: "ended" | "waiting" }
   | { readonly do: "stop"; readonly stop: Stop }
+  /** The wait is over: it goes on with the decision that it could not get. */
+  | { readonly do: "retry" }
   /** The decision is journaled: go on with it, paid once. */
   | { readonly do: "judge"; readonly turn: Turn }
   /** A person said yes: check again, carry out, confirm. */
@@ -37,6 +39,7 @@ export function next(state: RunState, now: number): Plan {
     const isOver = state.waiting.until !== null && now >= state.waiting.until;
     if (told !== null) return { do: "stop", stop: told };
     if (!isOver) return { do: "nothing", why: "waiting" };
+    if (state.waiting.for === "retry") return { do: "retry" };
     return { do: "stop", stop: waitedInVain(state) };
   }
   if (found !== null) return { do: "stop", stop: found };

@@ -50,8 +50,10 @@ function apply(state: RunState, event: Exclude<Event, EventOf<"accepted">>): Run
       return reserved(state, event);
     case "attempt_failed":
       return attemptFailed(state, event);
+    case "fell_back":
+      return { ...withoutRetry(state), fellBack: true };
     case "decided":
-      return decided(state, event);
+      return decided(withoutRetry(state), event);
     case "refused":
       return refused(state, event);
     case "nudged":
@@ -86,7 +88,10 @@ function apply(state: RunState, event: Exclude<Event, EventOf<"accepted">>): Run
         ...state,
         status: transition(state.status, "waiting"),
         waiting: { for: event.for, since: event.at, until: event.until },
+        ...(event.gatedMs === undefined ? {} : { retry: gated(state, event.gatedMs) }),
       };
+    case "retrying":
+      return unparked(state, "retry", event.at);
     case "step_ended":
       return stepEnded(state);
     case "ended":
@@ -190,7 +195,13 @@ function reserved(before: RunState, event: EventOf<"reserved">): RunState {
 }
 
 /** What a refused attempt held is free again; what one reported is spent; the rest is lost. */
-function attemptFailed(state: RunState, event: EventOf<"attempt_failed">): RunState {
+function attemptFailed(before: RunState, event: EventOf<"attempt_failed">): RunState {
+  const { faults, gatedMs } = before.retry ?? NO_RETRY;
+  const state = {
+    ...before,
+    modelFaults: (before.modelFaults ?? 0) + 1,
+    retry: { faults: faults + 1, gatedMs },
+  };
   if (event.fate === "unknown") return lostReservation(state);
   const tokens = event.usage === null ? 0 : tokensOf(event.usage);
   return {
@@ -202,6 +213,18 @@ function attemptFailed(state: RunState, event: EventOf<"attempt_failed">): RunSt
       moneyMicroUsd: state.spent.moneyMicroUsd + event.moneyMicroUsd,
     },
   };
+}
+
+const NO_RETRY = { faults: 0, gatedMs: 0 };
+
+function gated({ retry = NO_RETRY }: RunState, ms: number): NonNullable<RunState["retry"]> {
+  return { ...retry, gatedMs: retry.gatedMs + ms };
+}
+
+function withoutRetry(state: RunState): RunState {
+  if (state.retry === undefined) return state;
+  const { retry: _over, ...rest } = state;
+  return rest;
 }
 
 function lostReservation(state: RunState): RunState {

@@ -163,6 +163,12 @@ export const runStateSchema = z.strictObject({
   nextCall: z.int().min(1),
   /** Decisions that came from a model call (kept calls are decisions without one). */
   modelTurns: z.int().min(0),
+  /** Requests that gave no decision, in all; absent where every one did. */
+  modelFaults: z.int().min(1).optional(),
+  /** Of the decision in hand: requests that failed, and ms spent at a shared gate. */
+  retry: z.strictObject({ faults: z.int().min(0), gatedMs: z.number().min(0) }).optional(),
+  /** The fallback model has taken over for the rest of the run. */
+  fellBack: z.literal(true).optional(),
   streaks: z.strictObject({
     noProgress: z.int(),
     refused: z.int(),

@@ -3,6 +3,7 @@
  * servers that speak the same. One request, one reply; it never retries, since that is the step's.
  */
 import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai";
+import { digest } from "../core/call-key.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Price } from "../core/price.ts";
 import { readWireArguments } from "./openai-args.ts";
@@ -52,6 +53,8 @@ export function createOpenAiProvider(options: OpenAiOptions): Provider {
   return {
     model,
     price,
+    // Twelve characters tell two keys apart and nobody what they are.
+    gate: digest(`${baseUrl ?? OPENAI_URL} ${model} ${apiKey}`).slice(0, 12),
     async countInput(request) {
       // Counted as they leave: with the schemas of our own keys.
       const allTools = request.allTools.map((tool) => {
@@ -139,11 +142,10 @@ function connection(fate: "refused" | "unknown", message: string): WireFault {
 }
 
 function faultOf(fault: WireFault, usage: Usage | null): ProviderFault {
-  const { disposition, message, fate } = fault;
-  const isFinal = disposition === "final" || disposition === "content";
+  const { disposition, message, fate, retryAfterMs } = fault;
   const told: Fate =
     usage !== null ? { fate: "reported", usage } : { fate: fate === "reported" ? "unknown" : fate };
-  return new ProviderFault(message, isFinal, told);
+  return new ProviderFault(message, disposition, { fate: told, retryAfterMs });
 }
 
 function replyOf(reply: WireReply, request: ModelRequest): ModelReply {

@@ -4,14 +4,14 @@
  */
 import type { Price } from "../core/price.ts";
 import type { ModelContext } from "../core/context.ts";
-import type { RawArguments, Usage } from "../core/decision.ts";
-import { PawlError, type ErrorDetail } from "../core/errors.ts";
+import type { FaultKind, RawArguments, Usage } from "../core/decision.ts";
+import { PawlError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
 
 export interface ModelRequest extends ModelContext {
   readonly runId: string;
   readonly step: number;
-  /** How many decisions of this run came from a model before. */
+  /** How many requests of this run were answered before, with a decision or with a fault. */
   readonly turn: number;
   readonly model: string;
   /** Output tokens the reply may have at most. */
@@ -46,6 +46,11 @@ export interface Provider {
   readonly model: string;
   /** null: this model costs nothing. */
   readonly price: Price | null;
+  /**
+   * Names what one rate limit is about (server, model, key) without telling any of them: runs of
+   * one gate wait together. Absent: its faults slow nobody else.
+   */
+  readonly gate?: string;
   /** Before a request leaves: what the server will count at most. */
   readonly countInput: (request: UncappedRequest) => Promise<InputCount> | InputCount;
   /** Throws ProviderFault for a request that gave no reply; the signal must reach the socket. */
@@ -61,20 +66,27 @@ export type Fate =
   | { readonly fate: "reported"; readonly usage: Usage }
   | { readonly fate: "unknown" };
 
-/** A failed request: nothing was decided. `isFinal` faults are not retried. */
-export class ProviderFault extends PawlError {
-  readonly isFinal: boolean;
-  readonly fate: Fate;
+export interface FaultDetail {
+  readonly fate?: Fate;
+  /** ms that the server asks to be left alone; null: it did not say. */
+  readonly retryAfterMs?: number | null;
+  /** By which the server knows this request. */
+  readonly requestId?: string | null;
+}
 
-  constructor(
-    message: string,
-    isFinal: boolean,
-    fate: Fate = { fate: "refused" },
-    detail: ErrorDetail = {},
-  ) {
-    super("PAWL_PROVIDER_FAULT", message, detail);
+/** A failed request: nothing was decided. */
+export class ProviderFault extends PawlError {
+  readonly kind: FaultKind;
+  readonly fate: Fate;
+  readonly retryAfterMs: number | null;
+  readonly requestId: string | null;
+
+  constructor(message: string, kind: FaultKind, detail: FaultDetail = {}) {
+    super("PAWL_PROVIDER_FAULT", message);
     this.name = "ProviderFault";
-    this.isFinal = isFinal;
-    this.fate = fate;
+    this.kind = kind;
+    this.fate = detail.fate ?? { fate: "refused" };
+    this.retryAfterMs = detail.retryAfterMs ?? null;
+    this.requestId = detail.requestId ?? null;
   }
 }

@@ -24,7 +24,7 @@ export function createScriptedProvider(model: ScriptedModel, source: ReplySource
       const turn = source.turn(request.turn);
       if (turn === null) {
         await source.ranOut(request);
-        throw new ProviderFault("the script has no reply left", true);
+        throw new ProviderFault("the script has no reply left", "final");
       }
       await source.served(request);
       if ((turn.delayMs ?? 0) > 0) await pause(turn.delayMs, undefined, { signal });

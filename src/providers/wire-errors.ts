@@ -3,16 +3,11 @@
  * may have been paid, and how long the server asks to be left alone.
  */
 import { z } from "zod";
+import type { FaultKind } from "../core/decision.ts";
 import type { Fate } from "./provider.ts";
 
-/**
- * final: asking again gives the same. retry: it may pass. rate_limit: it passes after a delay.
- * content: the request or the reply was refused for what it says.
- */
-export type Disposition = "final" | "retry" | "rate_limit" | "content";
-
 export interface WireFault {
-  readonly disposition: Disposition;
+  readonly disposition: FaultKind;
   readonly fate: Fate["fate"];
   /** ms; null: the server did not say, or nothing that can be believed. */
   readonly retryAfterMs: number | null;
@@ -72,7 +67,7 @@ function errorOf(body: unknown): { readonly code: string | null; readonly type: 
   return { code: code === null || code === undefined ? null : String(code), type: type ?? null };
 }
 
-function dispositionOf(status: number | null, words: readonly string[]): Disposition {
+function dispositionOf(status: number | null, words: readonly string[]): FaultKind {
   const is = (codes: readonly string[]): boolean => words.some((word) => codes.includes(word));
   if (is(QUOTA_CODES)) return "final";
   if (is(CONTENT_CODES)) return "content";

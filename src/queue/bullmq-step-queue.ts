@@ -13,6 +13,11 @@ const JOB_NAME = "step";
 
 const TIMER_MARGIN_MS = 5;
 
+/** Late rather than early: a timer that fires before its time finds nothing to do. */
+export function timerDelay(ms: number): number {
+  return Math.max(1, Math.ceil(ms) + TIMER_MARGIN_MS);
+}
+
 /** Only infrastructure errors throw, so a step is tried until its Redis is well again. */
 const JOB_OPTIONS = {
   attempts: 1_000,
@@ -59,9 +64,11 @@ export async function createBullmqStepQueue(deps: BullmqStepQueueDeps): Promise<
   };
   const addTimer = async (runId: string, step: number, delayMs: number): Promise<void> => {
     const jobId = jobIdOf({ runId, step });
-    // Late rather than early: a timer that fires before its time finds nothing to do and is gone.
-    const delay = Math.max(1, Math.ceil(delayMs) + TIMER_MARGIN_MS);
-    await queue.add(JOB_NAME, { runId, step }, { ...JOB_OPTIONS, jobId, delay });
+    await queue.add(
+      JOB_NAME,
+      { runId, step },
+      { ...JOB_OPTIONS, jobId, delay: timerDelay(delayMs) },
+    );
   };
   const wake = async (runId: string, step: number): Promise<void> => {
     await add(runId, step);

@@ -4,10 +4,10 @@
  * process.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { Worker, type Job } from "bullmq";
+import { DelayedError, Worker, type Job } from "bullmq";
 import type { Redis } from "ioredis";
 import { backoffMs } from "./backoff.ts";
-import { QUEUE_NAME } from "./bullmq-step-queue.ts";
+import { QUEUE_NAME, timerDelay } from "./bullmq-step-queue.ts";
 import {
   DEFAULT_LOCKS,
   jobIdOf,
@@ -21,9 +21,16 @@ export interface BullmqStepWorkerDeps {
   readonly prefix: string;
   readonly concurrency: number;
   readonly locks?: LockTimes;
+  /** ms since epoch. */
+  readonly now: () => number;
   readonly random: () => number;
-  /** Throws only for infrastructure faults; the job is then tried again later. */
-  readonly process: (job: StepJob, signal: AbortSignal) => Promise<void>;
+  /**
+   * Returns null when the job is done, or after how many ms it must come again. Throws only for
+   * infrastructure faults; the job is then tried again later.
+   */
+  readonly process: (job: StepJob, signal: AbortSignal) => Promise<number | null>;
+  /** Called when a job has been put off and can be woken. */
+  readonly onDelayed?: (job: StepJob) => Promise<void>;
   readonly onError: (error: Error) => void;
 }
 
@@ -36,18 +43,22 @@ const COOL_DOWN_MS = 500;
 
 export function createBullmqStepWorker(deps: BullmqStepWorkerDeps): StepWorker {
   const locks = deps.locks ?? DEFAULT_LOCKS;
-  const running = new Map<string, Promise<void>>();
+  const running = new Map<string, Promise<number | null>>();
   const worker = new Worker<StepJob>(
     QUEUE_NAME,
     // Exactly three parameters: BullMQ hands out no abort signal otherwise.
-    async (job: Job<StepJob>, _token: string | undefined, signal: AbortSignal | undefined) => {
+    async (job: Job<StepJob>, token: string | undefined, signal: AbortSignal | undefined) => {
       const id = jobIdOf(job.data);
       // Our own stalled job came back while its first run still goes: let that one end before.
       await running.get(id)?.catch(() => undefined);
       const work = deps.process(job.data, signal ?? new AbortController().signal);
       running.set(id, work);
       try {
-        await work;
+        const delayMs = await work;
+        if (delayMs === null) return;
+        await job.moveToDelayed(deps.now() + timerDelay(delayMs), token);
+        await deps.onDelayed?.(job.data);
+        throw new DelayedError();
       } catch (error) {
         // BullMQ crashes on a thrown value that is not an error.
         throw error instanceof Error ? error : new Error("the step threw a value that is no error");

@@ -14,11 +14,10 @@ import { stop } from "../core/stop.ts";
 import { verify } from "../core/verify.ts";
 import { readResult, runCall, type CallResult } from "../tools/run-call.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
-import { journal } from "./ask-model.ts";
 import { askPolicy } from "./ask-policy.ts";
 import { end, finish, type Finished } from "./finish.ts";
 import { followInterrupt, observeCancel } from "./interrupt.ts";
-import { record, take, type StepDeps, type Work } from "./work.ts";
+import { journal, record, take, type StepDeps, type Work } from "./work.ts";
 
 /**
  * Results up to this many characters of JSON stand in the journal; longer ones under their own

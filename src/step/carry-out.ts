@@ -27,7 +27,7 @@ export async function carryOut(deps: StepDeps, work: Work, approval: Approval): 
   const call = { id: approval.callId, tool, args: approval.args, key: approval.key };
   const isIntended = work.state.calls.some((c) => c.id === call.id);
   const checked = isIntended ? null : await checkAgain(deps, work, approval, tool);
-  if (typeof checked === "string") return checked;
+  if (typeof checked === "string" || (checked !== null && "delayMs" in checked)) return checked;
   const action = await intend(deps, work, call, { tool, permission: checked });
   if (typeof action === "string") return action;
   await deps.reach?.("before_act", work.job);

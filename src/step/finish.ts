@@ -13,7 +13,12 @@ import { record, type StepDeps, type Work } from "./work.ts";
  * again: a newer message was first, or a permission must be asked anew; load again and drop the
  * work. lost: another worker has claimed the step since; it goes on, this one must not.
  */
-export type Finished = "saved" | "again" | "lost";
+export type Finished = "saved" | "again" | "lost" | Delay;
+
+/** Parked for a retry: the same job comes again after so many ms, and no worker is held. */
+export interface Delay {
+  readonly delayMs: number;
+}
 
 export interface Ending {
   readonly stop: Stop;
@@ -47,6 +52,33 @@ export async function goOn(deps: StepDeps, work: Work): Promise<Finished> {
   if (limit !== null) return end(deps, work, { stop: limit });
   record(work, deps.now(), { type: "step_ended", ms: deps.now() - work.startedAt });
   return save(deps, work, false);
+}
+
+/**
+ * Parks the run in the middle of its step until the model may be asked again: no step is counted,
+ * and the step's own job goes on with it. `gatedMs` of the wait are due to other runs.
+ */
+export async function park(
+  deps: StepDeps,
+  work: Work,
+  ms: number,
+  gatedMs: number,
+): Promise<Finished> {
+  const at = deps.now();
+  const gated = gatedMs === 0 ? {} : { gatedMs };
+  record(work, at, { type: "parked", for: "retry", until: at + ms, ...gated });
+  return stayParked(deps, work);
+}
+
+/** Saves what was heard meanwhile, and leaves the wait for a retry as it is. */
+export async function stayParked(deps: StepDeps, work: Work): Promise<Finished> {
+  // Nothing new: the claim is given back, since a job that comes too early is no crash.
+  if (work.events.length === 0) await deps.store.release(work.fence, "handed_back");
+  else {
+    const written = await write(deps, work, false);
+    if (written !== "saved") return written;
+  }
+  return { delayMs: delayOf(deps, work.state, work.fastForward === true) ?? 0 };
 }
 
 /** Ends the run before anything was ruled on a decision that may stand: none of it was executed. */
@@ -89,6 +121,18 @@ export async function endWith(
 }
 
 async function save(deps: StepDeps, work: Work, isOutward: boolean): Promise<Finished> {
+  const written = await write(deps, work, isOutward);
+  if (written !== "saved") return written;
+  await setTimer(deps, work.state, work.fastForward === true);
+  await deps.reach?.("after_enqueue", work.job);
+  return "saved";
+}
+
+async function write(
+  deps: StepDeps,
+  work: Work,
+  isOutward: boolean,
+): Promise<"saved" | "again" | "lost"> {
   await deps.reach?.("before_save", work.job);
   const written = await deps.store.save(work.fence, {
     state: work.state,
@@ -99,9 +143,7 @@ async function save(deps: StepDeps, work: Work, isOutward: boolean): Promise<Fin
   });
   if (written !== "applied") return written === "conflict" ? "lost" : "again";
   await deps.reach?.("after_save", work.job);
-  await setTimer(deps, work.state, work.fastForward === true);
   deps.log.step(work.state, work.events);
-  await deps.reach?.("after_enqueue", work.job);
   return "saved";
 }
 
@@ -111,8 +153,17 @@ export async function setTimer(
   state: RunState,
   fastForward: boolean,
 ): Promise<void> {
+  const delayMs = delayOf(deps, state, fastForward);
+  if (delayMs !== null) await deps.addTimer(state.id, state.step, delayMs);
+}
+
+/** ms until the wait is over; null: it has no end of its own. */
+function delayOf(
+  deps: Pick<StepDeps, "now">,
+  state: RunState,
+  fastForward: boolean,
+): number | null {
   const until = state.waiting?.until ?? null;
-  if (until === null) return;
-  const delayMs = fastForward ? 0 : Math.max(0, until - deps.now());
-  await deps.addTimer(state.id, state.step, delayMs);
+  if (until === null) return null;
+  return fastForward ? 0 : Math.max(0, until - deps.now());
 }

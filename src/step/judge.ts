@@ -11,10 +11,9 @@ import type { Turn } from "../core/run-state.ts";
 import { stop } from "../core/stop.ts";
 import { act } from "./act.ts";
 import { askApproval } from "./ask-approval.ts";
-import { journal } from "./ask-model.ts";
 import { askPolicy } from "./ask-policy.ts";
 import { end, endWith, finish, type Finished } from "./finish.ts";
-import { record, type StepDeps, type Work } from "./work.ts";
+import { journal, record, type StepDeps, type Work } from "./work.ts";
 
 export async function judge(deps: StepDeps, work: Work, turn: Turn): Promise<Finished> {
   const ruling = check(work.state, turn, work.agent, deps.now());

@@ -15,7 +15,7 @@ import { take, type StepDeps, type Work } from "./work.ts";
 /** One decision that is wanted: of which model, by which route, with what in view. */
 export interface Asked {
   readonly provider: Provider;
-  readonly route: "main" | "routine";
+  readonly route: "main" | "routine" | "fallback";
   readonly draft: UncappedRequest;
   readonly count: InputCount;
 }
@@ -23,12 +23,17 @@ export interface Asked {
 /** Other runs of the tenant may take what was just seen to be left; then it is looked at anew. */
 const MOST_LOOKS = 5;
 
+/** gatedMs: no request may leave before, since the model's gate is shut. */
+export type Reserved =
+  | { readonly outputCap: number; readonly isProbe: boolean }
+  | { readonly gatedMs: number };
+
 /** Returns the output cap of the call, or how the step ended without it. */
 export async function reserveCall(
   deps: StepDeps,
   work: Work,
   asked: Asked,
-): Promise<number | Finished> {
+): Promise<Reserved | Finished> {
   const { count, provider, route } = asked;
   const account = accountOf(deps, work);
   let day: DayLeft | null = null;
@@ -37,7 +42,9 @@ export async function reserveCall(
     const made = reserve(work.state, count.tokens, provider.price, day);
     if (!made.ok) return finishWithStop(deps, work, made.stop);
     // A model that counts and costs nothing has nothing to lose in a crash: no extra round trip.
-    if (!count.isMetered && account === null) return made.outputCap;
+    if (!count.isMetered && account === null) {
+      return { outputCap: made.outputCap, isProbe: false };
+    }
     const event: EventOf<"reserved"> = {
       type: "reserved",
       at: deps.now(),
@@ -50,12 +57,14 @@ export async function reserveCall(
     };
     const move = account === null ? null : { op: "reserve" as const, ...account, ...made.amount };
     const fresh = [...work.events.slice(work.journaled), event];
-    const written = await deps.store.journal(work.fence, fresh, move);
-    if (written === "applied") {
+    const gate = deps.gates === undefined ? null : (provider.gate ?? null);
+    const written = await deps.store.journal(work.fence, fresh, move, gate);
+    if (typeof written === "object") return written;
+    if (written === "applied" || written === "probe") {
       take(work, event);
       work.journaled = work.events.length;
       work.hold = account;
-      return made.outputCap;
+      return { outputCap: made.outputCap, isProbe: written === "probe" };
     }
     if (written === "conflict" || account === null) return "lost";
     short = written === "no_tokens" ? "tokens_exceeded" : "money_exceeded";

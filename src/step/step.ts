@@ -15,7 +15,7 @@ import { askModel } from "./ask-model.ts";
 import { brokenStep, endBroken } from "./broken-step.ts";
 import { carryOut } from "./carry-out.ts";
 import { watchInterrupt } from "./interrupt.ts";
-import { finish, finishWithStop, setTimer, type Finished } from "./finish.ts";
+import { finish, finishWithStop, setTimer, stayParked, type Finished } from "./finish.ts";
 import { judge } from "./judge.ts";
 import { record, type StepDeps, type Work } from "./work.ts";
 
@@ -25,20 +25,26 @@ import { record, type StepDeps, type Work } from "./work.ts";
 const MOST_RELOADS = 5;
 
 /**
- * Runs the step of a job. Returns when the step is saved, or was saved by somebody else; throws
- * only for infrastructure faults, after which the job must be tried again.
+ * Runs the step of a job. Returns when the step is saved, or was saved by somebody else; a number:
+ * the step waits for a retry, and this same job must come again after so many ms. Throws only for
+ * infrastructure faults, after which the job must be tried again.
  */
-export async function runStep(deps: StepDeps, job: StepJob, signal: AbortSignal): Promise<void> {
+export async function runStep(
+  deps: StepDeps,
+  job: StepJob,
+  signal: AbortSignal,
+): Promise<number | null> {
   const interrupt = watchInterrupt(deps, job.runId);
   const attempt = { job, signal, interrupt };
   try {
     for (let load = 0; load < MOST_RELOADS; load += 1) {
       signal.throwIfAborted();
       const claim = await deps.store.claim(job.runId, job.step, load > 0);
-      if (claim.kind === "missing" || claim.kind === "ended") return;
+      if (claim.kind === "missing" || claim.kind === "ended") return null;
       if (claim.kind === "elsewhere") return await goneOn(deps, job, claim.step);
       const finished = await attemptStep(deps, attempt, { ...claim, isReload: load > 0 });
-      if (finished === "saved") return;
+      if (typeof finished === "object") return finished.delayMs;
+      if (finished === "saved") return null;
       if (finished === "lost") return await yieldStep(deps, job);
     }
   } finally {
@@ -55,9 +61,9 @@ export async function runStep(deps: StepDeps, job: StepJob, signal: AbortSignal)
  * would fence that one in turn, and both would ask and pay the model for ever: this job comes again
  * after the queue's backoff, and finds the step done or its worker dead.
  */
-async function yieldStep(deps: StepDeps, job: StepJob): Promise<void> {
+async function yieldStep(deps: StepDeps, job: StepJob): Promise<null> {
   const run = await deps.store.read(job.runId);
-  if (run === null || run.parked || isTerminal(parseRunState(run.json).status)) return;
+  if (run === null || run.parked || isTerminal(parseRunState(run.json).status)) return null;
   if (run.step > job.step) return goneOn(deps, job, run.step);
   throw new PawlError("PAWL_STEP_CONFLICT", `step ${job.step} was taken by another worker`);
 }
@@ -93,17 +99,18 @@ async function giveBack(
  * This step is done. Its successor's job is added again before this one completes: after a short
  * rollback of Redis' AOF the successor may be gone, and nobody else would know.
  */
-async function goneOn(deps: StepDeps, job: StepJob, step: number): Promise<void> {
+async function goneOn(deps: StepDeps, job: StepJob, step: number): Promise<null> {
   if (step < job.step) {
     throw new PawlError("PAWL_STEP_AHEAD", `the run is at step ${step}, the job at ${job.step}`);
   }
   const run = await deps.store.read(job.runId);
-  if (run === null || run.parked) return;
+  if (run === null || run.parked) return null;
   const state = parseRunState(run.json);
-  if (isTerminal(state.status)) return;
-  if (state.status !== "waiting" || run.inbox > 0) return deps.addJob(job.runId, run.step);
+  if (isTerminal(state.status)) return null;
+  if (state.status !== "waiting" || run.inbox > 0) await deps.addJob(job.runId, run.step);
   // It died between parking the run and setting its timer.
-  await setTimer(deps, state, (await deps.resolve(state))?.fastForward === true);
+  else await setTimer(deps, state, (await deps.resolve(state))?.fastForward === true);
+  return null;
 }
 
 /** Folds the step's journal and what has arrived since; null: unreadable, and parked untouched. */
@@ -153,12 +160,13 @@ function observe(deps: StepDeps, work: Work, inbox: readonly string[]): void {
 
 async function advance(deps: StepDeps, work: Work): Promise<Finished> {
   const until = work.fastForward === true ? (work.state.waiting?.until ?? null) : null;
-  const plan: Plan = next(work.state, until ?? deps.now());
+  const plan = planOf(deps, work, until);
   const broken = brokenStep(work);
   // A stop that is due anyway runs nothing of what the workers died of.
   if (broken !== null && plan.do !== "stop") return endBroken(deps, work, broken);
   switch (plan.do) {
     case "nothing":
+      if (work.state.waiting?.for === "retry") return stayParked(deps, work);
       // Counted off all the same: while this job exists its id takes no other, so a message that
       // comes before it is removed needs a job with another id. The save also empties the inbox.
       return finish(deps, work);
@@ -193,6 +201,16 @@ async function advance(deps: StepDeps, work: Work): Promise<Finished> {
     default:
       return unreachable(plan, "plan");
   }
+}
+
+/** A wait for a retry that is over is left before anything else is looked at. */
+function planOf(deps: StepDeps, work: Work, at: number | null): Exclude<Plan, { do: "retry" }> {
+  const plan = next(work.state, at ?? deps.now());
+  if (plan.do !== "retry") return plan;
+  record(work, deps.now(), { type: "retrying" });
+  const after = next(work.state, deps.now());
+  if (after.do === "retry") throw new Error("a wait that is over is not over");
+  return after;
 }
 
 async function judgeTurn(deps: StepDeps, work: Work): Promise<Finished> {

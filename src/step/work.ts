@@ -9,6 +9,7 @@ import type { RunState } from "../core/run-state.ts";
 import type { Status } from "../core/stop.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { Provider } from "../providers/provider.ts";
+import type { ModelGates } from "../store/model-gates.ts";
 import type { Fence, RunStore, Tries } from "../store/run-store.ts";
 import type { Interrupts } from "../queue/interrupts.ts";
 import type { StepJob } from "../queue/step-queue.ts";
@@ -39,6 +40,8 @@ export interface StepDeps {
   /** Adds the job of a step: only for a job that finds its own step already done. */
   readonly addJob: (runId: string, step: number) => Promise<void>;
   readonly ledger: Pick<EffectLedger, "countOf">;
+  /** Absent: a rate limit slows only the run that meets it. */
+  readonly gates?: ModelGates;
   /** Absent: a cancel is heard at the next step only. */
   readonly interrupts?: Pick<Interrupts, "watch">;
   /** The job of a step after a delay in ms: the timer of a wait. */
@@ -51,6 +54,8 @@ export interface StepDeps {
   readonly policy?: Policy;
   /** ms since epoch. */
   readonly now: () => number;
+  /** In [0, 1). */
+  readonly random: () => number;
   readonly log: StepLog;
   /** Absent in production: a point then costs one comparison. */
   readonly reach?: (point: CrashPoint, job: StepJob) => Promise<void>;
@@ -68,6 +73,8 @@ export interface Mind {
   readonly provider: Provider;
   /** The cheaper model of steps that the agent calls routine; absent: one model for all. */
   readonly routine?: Provider;
+  /** Takes over for the rest of a run whose model gave up; absent: the run ends. */
+  readonly fallback?: Provider;
   /** Cases only: waits are over at once. */
   readonly fastForward?: boolean;
 }
@@ -91,6 +98,7 @@ export interface Work {
   readonly agent: AgentPack;
   readonly provider: Provider;
   readonly routine?: Provider;
+  readonly fallback?: Provider;
   readonly fastForward?: boolean;
   readonly fence: Fence;
   readonly signal: AbortSignal;
@@ -123,4 +131,18 @@ export function record(work: Work, at: number, event: NewEvent): void {
 export function take(work: Work, event: Event): void {
   work.state = reduce(work.state, event);
   work.events.push(event);
+}
+
+/**
+ * Writes what is not yet in the step's journal, and settles what was held of the tenant's day with
+ * it; lost: another worker has the step.
+ */
+export async function journal(deps: StepDeps, work: Work): Promise<"written" | "lost"> {
+  const fresh = work.events.slice(work.journaled);
+  if (fresh.length === 0) return "written";
+  const written = await deps.store.journal(work.fence, fresh, work.settle);
+  if (written !== "applied") return "lost";
+  work.journaled = work.events.length;
+  work.settle = null;
+  return "written";
 }

@@ -18,6 +18,7 @@ export interface RedisKeys {
   readonly effectsOf: (customerId: string) => string;
   /** The day is a date such as 2026-12-03. */
   readonly tenantDay: (tenant: string, day: string) => string;
+  readonly gate: (name: string) => string;
   /** The channel of interrupts. */
   readonly interrupts: string;
   readonly all: string;
@@ -51,6 +52,7 @@ export function redisKeys(prefix: string): RedisKeys {
     effect: (idempotencyKey) => `${prefix}:effect:${idempotencyKey}`,
     effectsOf: (customerId) => `${prefix}:customer:${customerId}:effects`,
     tenantDay: (tenant, day) => `${prefix}:tenant:${tenant}:day:${day}`,
+    gate: (name) => `${prefix}:gate:${name}`,
     interrupts: `${prefix}:interrupts`,
     all: `${prefix}:runs`,
     live: `${prefix}:runs:live`,

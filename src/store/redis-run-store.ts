@@ -47,7 +47,7 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
   const claim = defineScript(redis, "claim");
   const release = defineScript(redis, "release");
   const overdue = defineScript(redis, "overdue");
-  const journal = defineScript(redis, "journal", ["account"]);
+  const journal = defineScript(redis, "journal", ["account", "gate"]);
   const intend = defineScript(redis, "intend");
   const post = defineScript(redis, "post");
   const park = defineScript(redis, "park");
@@ -111,14 +111,17 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
       return written(fence, await release([keys.run(fence.runId)], argv));
     },
 
-    async journal(fence, events, move = null) {
+    async journal(fence, events, move = null, gate = null) {
       const { runId } = fence;
       const lines = events.map((event) => `${lineOf(event)}\n`).join("");
       const day = move === null ? keys.run(runId) : keys.tenantDay(move.tenant, move.day);
       const argv = [newOp(), fence.rev, lines, ...accountArgv(runId, move)];
-      const reply = await journal([keys.run(runId), day], argv);
-      if (reply === 5) return "no_tokens";
-      return reply === 6 ? "no_money" : written(fence, reply);
+      const asked = gate === null ? [] : [keys.gate(gate)];
+      const reply = await journal([keys.run(runId), day, ...asked], argv);
+      if (Array.isArray(reply)) return { gatedMs: Number(reply[0]) };
+      if (reply === 5 || reply === 6) return reply === 5 ? "no_tokens" : "no_money";
+      const isWritten = written(fence, reply);
+      return reply === 7 ? "probe" : isWritten;
     },
 
     async intend(fence, events, intent) {

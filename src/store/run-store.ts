@@ -78,6 +78,14 @@ export interface Save {
   readonly previousStatus: Status;
 }
 
+/** probe: applied, and the first request after its gate was shut. gatedMs: come again then. */
+export type Journaled =
+  | Exclude<Written, "inbox_changed">
+  | "no_tokens"
+  | "no_money"
+  | "probe"
+  | { readonly gatedMs: number };
+
 /** full: the inbox holds as much as any run may be told at once. */
 export type Posted = "posted" | "ended" | "missing" | "full";
 
@@ -129,13 +137,15 @@ export interface RunStore {
   readonly release: (fence: Fence, why: "handed_back" | "fault") => Promise<Written>;
   /**
    * Appends to the step's journal: a decision is on disk before anything acts on it. A move of the
-   * tenant's day is made in the same write; where the day does not suffice nothing is written.
+   * tenant's day is made in the same write, and a request to a model asks there whether its gate
+   * lets it pass; where either says no, nothing is written.
    */
   readonly journal: (
     fence: Fence,
     events: readonly Event[],
     move?: AccountMove | null,
-  ) => Promise<Exclude<Written, "inbox_changed"> | "no_tokens" | "no_money">;
+    gate?: string | null,
+  ) => Promise<Journaled>;
   /**
    * The journal's write for an intent, with its row in the effect ledger. known: the ledger had the
    * row already, so the effect may have happened. customer_changed: nothing was written.

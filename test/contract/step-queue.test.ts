@@ -14,14 +14,15 @@ async function setup() {
   const { queue, redis, keys, queueKey } = backbone;
   const runId = randomUUID();
 
-  const work = async (process: (job: StepJob) => Promise<void>, locks?: LockTimes) => {
+  const work = async (process: (job: StepJob) => Promise<number | void>, locks?: LockTimes) => {
     const worker = createBullmqStepWorker({
       redis,
       prefix: keys.prefix,
       concurrency: 5,
       ...(locks === undefined ? {} : { locks }),
+      now: Date.now,
       random: () => 0,
-      process,
+      process: async (job) => (await process(job)) ?? null,
       onError: () => undefined,
     });
     onTestFinished(() => worker.close(GRACE_MS));

@@ -1,6 +1,6 @@
 /** What each attempt at a model call costs, by what became of it, and which model is asked. */
 import { expect, test } from "vitest";
-import { NO_USAGE } from "../../src/core/decision.ts";
+import { NO_USAGE, type FaultKind } from "../../src/core/decision.ts";
 import type { Event } from "../../src/core/event.ts";
 import { ProviderFault, type Fate, type Provider } from "../../src/providers/provider.ts";
 import { whyUnsendable } from "../../src/cases/sendable.ts";
@@ -20,11 +20,12 @@ const METERED: Partial<Provider> = {
 };
 
 /** Fails as told, one request after the other, then answers. */
-function failing(fates: readonly Fate[], isFinal = false) {
+function failing(fates: readonly Fate[], kind: FaultKind = "retry") {
   const left = [...fates];
   return modelOf(() => {
     const fate = left.shift();
-    if (fate !== undefined) throw new ProviderFault("the server failed", isFinal, fate);
+    if (fate !== undefined)
+      throw new ProviderFault("the server failed", kind, { fate, retryAfterMs: 1 });
     return { ...ANSWER, usage: USAGE };
   }, METERED);
 }
@@ -81,7 +82,7 @@ test("an attempt that no longer fits is not made", async () => {
 });
 
 test("after a final fault nobody is asked again", async () => {
-  const model = failing([{ fate: "refused" }], true);
+  const model = failing([{ fate: "refused" }], "final");
   const crew = await openCrew(model);
   await crew.hire();
   expect(await crew.ended(await crew.accept())).toMatchObject({

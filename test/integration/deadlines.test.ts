@@ -25,6 +25,7 @@ async function dead(crew: Crew, journaled: readonly NewEvent[]): Promise<Gate> {
     prefix: crew.keys.prefix,
     concurrency: 1,
     locks: LONG_LOCKS,
+    now: Date.now,
     random: Math.random,
     onError: () => undefined,
     async process({ runId, step }) {
@@ -36,6 +37,7 @@ async function dead(crew: Crew, journaled: readonly NewEvent[]): Promise<Gate> {
         journaled.map((event): Event => ({ ...event, at, step })),
       );
       await gate.wait();
+      return null;
     },
   });
   onTestFinished(async () => {

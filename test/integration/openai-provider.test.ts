@@ -141,18 +141,18 @@ describe.each(["responses", "chat"] as const)("over the %s wire", (api) => {
   });
 
   test.each([
-    [{ status: 401, body: { error: { code: "invalid_api_key" } } }, true, "refused"],
-    [{ status: 429, body: { error: { code: "insufficient_quota" } } }, true, "refused"],
-    [{ status: 429, body: { error: {} } }, false, "refused"],
-    [{ status: 500, body: "<html>" }, false, "refused"],
-    [{ status: 504, body: "" }, false, "unknown"],
-    [{ status: 200, body: "<html>" }, false, "unknown"],
-    [{ status: 200, body: { error: { code: 503 } } }, false, "refused"],
-    [{ does: "drop" }, false, "unknown"],
-    [{ does: "break", body: { a: 1 } }, false, "unknown"],
-  ] as const)("%j is a fault; final: %s, its fate %s", async (answer, isFinal, fate) => {
+    [{ status: 401, body: { error: { code: "invalid_api_key" } } }, "final", "refused"],
+    [{ status: 429, body: { error: { code: "insufficient_quota" } } }, "final", "refused"],
+    [{ status: 429, body: { error: {} } }, "rate_limit", "refused"],
+    [{ status: 500, body: "<html>" }, "retry", "refused"],
+    [{ status: 504, body: "" }, "retry", "unknown"],
+    [{ status: 200, body: "<html>" }, "retry", "unknown"],
+    [{ status: 200, body: { error: { code: 503 } } }, "retry", "refused"],
+    [{ does: "drop" }, "retry", "unknown"],
+    [{ does: "break", body: { a: 1 } }, "retry", "unknown"],
+  ] as const)("%j is a fault of kind %s, its fate %s", async (answer, kind, fate) => {
     const fault = await faultAfter(answer);
-    expect(fault).toMatchObject({ isFinal, fate: { fate } });
+    expect(fault).toMatchObject({ kind, fate: { fate } });
   });
 
   test("a server that is not there has worked on nothing", async () => {
@@ -160,7 +160,7 @@ describe.each(["responses", "chat"] as const)("over the %s wire", (api) => {
     const provider = providerAt(api, "http://127.0.0.1:65533/v1");
     await expect(provider.decide({ ...requestOf(), outputCap: 500 }, signal)).rejects.toMatchObject(
       {
-        isFinal: false,
+        kind: "retry",
         fate: { fate: "refused" },
       },
     );

@@ -58,6 +58,7 @@ export async function openCrew(
   changes: Partial<AgentDefinition> = {},
   more: {
     readonly routine?: Provider;
+    readonly fallback?: Provider;
     readonly tenants?: Pick<TenantBudgets, "dayLimits">;
   } = {},
 ): Promise<Crew> {
@@ -71,6 +72,7 @@ export async function openCrew(
         agent,
         provider,
         ...(more.routine === undefined ? {} : { routine: more.routine }),
+        ...(more.fallback === undefined ? {} : { fallback: more.fallback }),
       }),
     log: { step: () => undefined, fault: (job, error) => void faults.push({ job, error }) },
   };

@@ -163,6 +163,9 @@ export interface Life {
   readonly jobs: number;
 }
 
+/** Long enough to park the run, in ms. */
+const LONG_RETRY_MS = 5_000;
+
 /** Plays a plan to its end; throws as soon as a promise of the journal is broken. */
 export async function live(
   plan: Plan,
@@ -178,13 +181,16 @@ export async function live(
   const ticket = parseTicket({ id: "T-1", body: "Where is my order?" });
   const accept = { store, now: Date.now, newId: randomUUID };
   const runId = await acceptTicket(accept, { agent, ticket, limits: plan.limits });
+  // ms by which waits for a retry have moved the clock on.
+  let ahead = 0;
   const deps: StepDeps = {
     store: watched,
     ledger,
     addJob: () => Promise.resolve(),
     addTimer: () => Promise.resolve(),
     resolve: () => Promise.resolve({ agent, provider: providerOf(plan, { decidedBy, billed }) }),
-    now: Date.now,
+    now: () => Date.now() + ahead,
+    random: () => 0,
     log: { step: () => undefined, fault: throwFault },
     async reach(point, job) {
       const at = counters.reached;
@@ -213,7 +219,9 @@ export async function live(
     state = await readState(store, runId);
     // Nobody will say more to a run that waits: the last word is ours.
     const run = await store.read(runId);
-    if (state.status === "waiting" && run?.inbox === 0) await postTo(store, runId, "cancel", 99);
+    if (state.waiting?.for === "retry") ahead += LONG_RETRY_MS;
+    else if (state.status === "waiting" && run?.inbox === 0)
+      await postTo(store, runId, "cancel", 99);
   }
   await expectFinal(deps, runId, state);
   const events = (await store.events(runId)).map(parseEvent);
@@ -375,11 +383,15 @@ function providerOf(
       const faults = failed.get(turn) ?? 0;
       if (wanted === "fault" && faults < 2) {
         failed.set(turn, faults + 1);
+        const retryAfterMs = turn % 2 === 0 ? 1 : LONG_RETRY_MS;
         const fate = plan.fates[(turn + faults) % plan.fates.length] ?? "refused";
-        if (fate === "refused") return Promise.reject(new ProviderFault("503", false));
+        if (fate === "refused")
+          return Promise.reject(new ProviderFault("503", "retry", { retryAfterMs }));
         const { usage, mark } = bill(outputCap);
         const told = fate === "reported" ? { fate, usage } : { fate };
-        return Promise.reject(new ProviderFault(`failed ${mark}`, false, told));
+        return Promise.reject(
+          new ProviderFault(`failed ${mark}`, "retry", { fate: told, retryAfterMs }),
+        );
       }
       count(decidedBy, step);
       const isOffered = tools.some((tool) => !tool.isTerminal);

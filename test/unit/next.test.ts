@@ -110,3 +110,27 @@ describe("waiting", () => {
     });
   });
 });
+
+describe("a wait for a retry", () => {
+  const { state } = setup({
+    status: "waiting",
+    waiting: { for: "retry", since: AT, until: AT + 2_000 },
+  });
+
+  test("goes on when it is over, and not a moment before", () => {
+    expect(next(state, AT + 1_999)).toEqual({ do: "nothing", why: "waiting" });
+    expect(next(state, AT + 2_000)).toEqual({ do: "retry" });
+  });
+
+  test("does not use up the running time", () => {
+    const limits = { ...state.limits, timeMs: 1_000 };
+    expect(next({ ...state, limits }, AT + 2_000)).toEqual({ do: "retry" });
+  });
+
+  test.each([
+    [{ cancelled: "no longer needed" }, "by_operator"],
+    [{ humanTookOver: true }, "human_took_over"],
+  ])("ends with the run when people say so: %j", (said, reason) => {
+    expect(next({ ...state, ...said }, AT)).toMatchObject({ stop: { reason } });
+  });
+});
