@@ -3,6 +3,7 @@ import { readTenants } from "../src/app/config-files.ts";
 import { readLiveModel } from "../src/app/live-model.ts";
 import { readConfig } from "../src/app/config.ts";
 import { startOrExit, startStepProcess, stopOnSignal } from "../src/app/step-process.ts";
+import { agentPacks } from "../src/app/wire.ts";
 import { createLogger } from "../src/telemetry/log.ts";
 
 await startOrExit(createLogger("info"), async () => {
@@ -13,7 +14,7 @@ await startOrExit(createLogger("info"), async () => {
     concurrency: config.PAWL_CONCURRENCY,
     logger: createLogger(config.PAWL_LOG_LEVEL ?? "info"),
     tenants: readTenants(config),
-    live: await readLiveModel(config),
+    live: await readLiveModel(config, agentPacks().values()),
     metricsPort: config.PAWL_METRICS_PORT,
   });
   stopOnSignal(stop);

@@ -21,6 +21,15 @@ export interface AgentPack extends AgentSpec {
   readonly policy: Policy;
   /** Asked about every call and never obeyed: a policy on trial (policy/shadow.ts). */
   readonly shadow: Policy | null;
+  readonly models: PackModels;
+}
+
+/** Models that a pack names beside the configured one. */
+export interface PackModels {
+  /** Asked at the steps that `isRoutine` says are. */
+  readonly routine?: string;
+  /** Takes over for the rest of a run whose model gave up. */
+  readonly fallback?: string;
 }
 
 export interface AgentDefinition {
@@ -31,6 +40,7 @@ export interface AgentDefinition {
   readonly terminals?: readonly string[];
   readonly policy?: Policy;
   readonly shadow?: Policy;
+  readonly models?: PackModels;
   /** Approval terminal → the write tool that it executes; expiresMs defaults to a day. */
   readonly approvals?: Readonly<
     Record<string, { readonly executes: string; readonly expiresMs?: number | undefined }>
@@ -66,6 +76,7 @@ export function defineAgent(definition: AgentDefinition): AgentPack {
     terminals: terminalsOf(definition),
     policy: definition.policy ?? allowDeclared(all.keys()),
     shadow: definition.shadow ?? null,
+    models: definition.models ?? {},
     effectMessage: definition.effectMessage ?? null,
     mayAskAgain: definition.mayAskAgain ?? false,
     replyMs: definition.replyMs ?? REPLY_MS,

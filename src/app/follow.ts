@@ -33,7 +33,9 @@ export async function followRun(
     events.push(...fresh);
     if (fresh.length > 0) onEvents(events);
     const state = parseRunState(run.json);
-    const isOver = run.parked || isTerminal(state.status) || state.status === "waiting";
+    // A wait for the model ends by itself.
+    const isWaiting = state.waiting !== null && state.waiting.for !== "retry";
+    const isOver = run.parked || isTerminal(state.status) || isWaiting;
     // The snapshot was read before the lines, so they hold all of it.
     if (isOver || signal.aborted) return { events, state, parked: run.parked };
     await pause(POLL_MS);

@@ -7,7 +7,7 @@ import { readTenants, tenantLimitsOf, type Tenants } from "../app/config-files.t
 import { readConfig } from "../app/config.ts";
 import { followRun } from "../app/follow.ts";
 import { followScenario } from "../app/follow-scenario.ts";
-import { readLiveModel, type LiveModel } from "../app/live-model.ts";
+import { pricedModels, readLiveModel, type LiveModel } from "../app/live-model.ts";
 import { useRedis } from "../app/local-redis.ts";
 import { readScenario, scenarioNames, startScenario } from "../app/scenarios.ts";
 import { startStepProcess, type StepProcess } from "../app/step-process.ts";
@@ -54,7 +54,7 @@ async function run(flags: RunFlags): Promise<number> {
   const given = flags.ticket === undefined ? null : await ticketOf(flags.ticket);
   const file = given === null ? readScenario(flags.agent, flags.scenario ?? "") : null;
   const config = readConfig();
-  const live = await readLiveModel(config);
+  const live = await readLiveModel(config, packs.values());
   const tenants = readTenants(config);
   const start =
     file === null
@@ -94,7 +94,7 @@ function ticketStart(
     throw new PawlError("PAWL_PROVIDER_MISSING", message, { path: "OPENAI_API_KEY" });
   }
   const tenantLimits = tenantLimitsOf(tenants, ticket);
-  const accepted = { agent, ticket, tenantLimits, models: [live.priced] };
+  const accepted = { agent, ticket, tenantLimits, models: pricedModels(live, agent) };
   const { now, newId } = systemClock;
   return ({ backbone: { store } }) => acceptTicket({ store, now, newId }, accepted);
 }
@@ -127,11 +127,19 @@ async function follow(
   if (!asJson) print(`run ${runId}`);
   let printed = 0;
   const tell = (all: readonly Event[]): void => {
-    // The journal grows by whole steps, so every row that is there is complete.
-    for (const row of asJson ? [] : protocolOf(all).slice(printed)) {
+    // A step is saved whole, but for one that waits for its model: it has decided nothing yet.
+    const whole = protocolOf(all).filter(
+      (row) => row.source !== null || row.tool !== null || row.status !== null,
+    );
+    for (const row of asJson ? [] : whole.slice(printed)) {
       printStep(row);
       printed += 1;
     }
+    tellWait(all.at(-1));
+  };
+  const tellWait = (last: Event | undefined): void => {
+    if (asJson || last?.type !== "parked" || last.for !== "retry") return;
+    print(`· waits ${((last.until ?? last.at) - last.at) / 1_000} s for the model`);
   };
   const onPerson = (text: string): void => (asJson ? undefined : print(`· ${text}`));
   const { store } = service.backbone;

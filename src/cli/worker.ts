@@ -5,6 +5,7 @@ import { readLiveModel } from "../app/live-model.ts";
 import { readConfig } from "../app/config.ts";
 import { useRedis } from "../app/local-redis.ts";
 import { startStepProcess, startSweeping, stopOnSignal } from "../app/step-process.ts";
+import { agentPacks } from "../app/wire.ts";
 import { PawlError } from "../core/errors.ts";
 import { createLogger } from "../telemetry/log.ts";
 
@@ -33,7 +34,7 @@ async function work(given: string | undefined): Promise<void> {
     concurrency,
     logger,
     tenants: readTenants(config),
-    live: await readLiveModel(config),
+    live: await readLiveModel(config, agentPacks().values()),
     metricsPort: config.PAWL_METRICS_PORT,
   });
   const sweeping = startSweeping(service.backbone, logger);

@@ -17,6 +17,8 @@ export interface ContextCall {
   /** Null for terminals, which take neither. */
   readonly reason: string | null;
   readonly expected: Json | null;
+  /** Where the items are kept with which the model made it. */
+  readonly items?: string;
 }
 
 /** Every call of an assistant message has its tool message right behind it, in the same order. */
@@ -108,9 +110,10 @@ function shortened(value: Json, maxChars: number): Json {
 }
 
 function resultPair(result: RunState["recent"][number]): ContextMessage[] {
-  const { callId: id, tool, text, args = "{}", reason = "", expected = null } = result;
+  const { callId: id, tool, text, args = "{}", reason = "", expected = null, items } = result;
+  const call = { id, tool, args, reason, expected, ...(items === undefined ? {} : { items }) };
   return [
-    { role: "assistant", text: null, calls: [{ id, tool, args, reason, expected }] },
+    { role: "assistant", text: null, calls: [call] },
     { role: "tool", callId: id, text: escaped(text) },
   ];
 }

@@ -106,6 +106,11 @@ export const eventSchema = z.discriminatedUnion("type", [
     usage: usageSchema.nullable(),
     moneyMicroUsd: z.int().min(0),
     contextTokens: z.int().min(0).nullable(),
+    requestId: z.string().optional(),
+    /** Where the reply's own items are kept beside the journal, for later requests. */
+    items: z.string().optional(),
+    /** The usage as it came, where it says more than `usage` can. */
+    rawUsage: jsonObjectSchema.optional(),
     ms: z.number(),
   }),
   z.strictObject({

@@ -35,6 +35,7 @@ export function decided(state: RunState, event: EventOf<"decided">): RunState {
       finish: event.finish,
       text: event.text,
       calls: event.calls,
+      ...(event.items === undefined ? {} : { items: event.items }),
       heard: state.heard,
       permission: null,
       intended: null,
@@ -149,7 +150,10 @@ export function shownResult({ ref, result }: Pick<EventOf<"called">, "ref" | "re
 
 /** The call as the model made it, so that a context can pair it with its result. */
 function shownCall(state: RunState, event: EventOf<"called">) {
-  const made = state.turn?.calls.find((call) => call.id === event.callId);
+  const { turn } = state;
+  const made = turn?.calls.find((call) => call.id === event.callId);
+  // The items of a reply end with its first call; the others go without.
+  const items = made !== undefined && made === turn?.calls[0] ? turn.items : undefined;
   const args = JSON.stringify(event.args);
   const expected = made?.expected ?? null;
   return {
@@ -162,5 +166,6 @@ function shownCall(state: RunState, event: EventOf<"called">) {
         : JSON.stringify({ cut: cut(args, SHOWN_RESULT_CHARS) }),
     reason: wellFormed(cut(made?.reason ?? "", SHOWN_REASON_CHARS)),
     expected: JSON.stringify(expected).length <= SHOWN_EXPECTATION_CHARS ? expected : null,
+    ...(items === undefined ? {} : { items }),
   };
 }

@@ -83,6 +83,8 @@ export const turnSchema = z.strictObject({
   finish: z.string(),
   text: z.string().nullable(),
   calls: z.array(replyCallSchema),
+  /** Where the reply's own items are kept. */
+  items: z.string().optional(),
   /** Customer messages and takeovers the decision knew of; fewer than now means it is stale. */
   heard: z.int(),
   permission: permissionSchema.nullable(),
@@ -186,6 +188,7 @@ export const runStateSchema = z.strictObject({
       text: z.string(),
       args: z.string().optional(),
       reason: z.string().optional(),
+      items: z.string().optional(),
       expected: jsonSchema.optional(),
     }),
   ),

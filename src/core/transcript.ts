@@ -23,6 +23,9 @@ import type { RunState } from "./run-state.ts";
 interface Entry {
   readonly message: ContextMessage;
   readonly results: Map<string, string>;
+  /** The reply's own items, once its first call is carried out. */
+  readonly items: string | undefined;
+  wasCalled: boolean;
 }
 
 /** Takes the whole journal and the state that it folds to. */
@@ -43,19 +46,22 @@ export function buildTranscript(
   };
 }
 
-function messagesOf({ message, results }: Entry): ContextMessage[] {
+function messagesOf({ message, results, items, wasCalled }: Entry): ContextMessage[] {
   if (message.role !== "assistant") return [message];
   const answers = message.calls.map(({ id }): ContextMessage => ({
     role: "tool",
     callId: id,
     text: results.get(id) ?? '{"status":"not executed"}',
   }));
-  return [message, ...answers];
+  if (items === undefined || !wasCalled) return [message, ...answers];
+  const calls = message.calls.map((call, i) => (i === 0 ? { ...call, items } : call));
+  return [{ ...message, calls }, ...answers];
 }
 
 function append(entries: Entry[], event: Event, agent: AgentSpec): void {
   const say = (text: string): void => {
-    entries.push({ message: { role: "user", text }, results: new Map() });
+    const message: ContextMessage = { role: "user", text };
+    entries.push({ message, results: new Map(), items: undefined, wasCalled: false });
   };
   const answer = (callId: string, text: string): void => {
     const of = entries.findLast(
@@ -73,7 +79,12 @@ function append(entries: Entry[], event: Event, agent: AgentSpec): void {
       return observe(event.happening, say);
     case "decided":
       if (event.source !== "model") return;
-      entries.push({ message: turnOf(event, agent), results: new Map() });
+      entries.push({
+        message: turnOf(event, agent),
+        results: new Map(),
+        items: event.items,
+        wasCalled: false,
+      });
       return;
     case "refused":
       return answer(event.callId, asError(event.code, event.message));
@@ -85,11 +96,19 @@ function append(entries: Entry[], event: Event, agent: AgentSpec): void {
     case "nudged":
       return say(NUDGE);
     case "called":
+      markCalled(entries, event.callId);
       return answer(event.callId, resultText(event));
     case "verified":
       return appendFacts(entries, event);
     default:
       return;
+  }
+}
+
+function markCalled(entries: readonly Entry[], callId: string): void {
+  for (const entry of entries) {
+    const { message } = entry;
+    if (message.role === "assistant" && message.calls[0]?.id === callId) entry.wasCalled = true;
   }
 }
 

@@ -21,7 +21,8 @@ import {
   type Provider,
 } from "./provider.ts";
 import { countContext, loadTokenizer } from "./tokens.ts";
-import type { Usage } from "../core/decision.ts";
+import { NORMAL_FINISHES, type Usage } from "../core/decision.ts";
+import { itemsOfCalls, keepItems } from "./openai-items.ts";
 
 export interface OpenAiOptions {
   readonly api: WireApi;
@@ -61,15 +62,18 @@ export function createOpenAiProvider(options: OpenAiOptions): Provider {
         const { name, description, parameters } = wireTool(tool);
         return { name, description, input: parameters, isTerminal: tool.isTerminal };
       });
-      const tokens = countContext({ ...request, allTools }, await loadTokenizer());
+      const shown = [...itemsOfCalls(request.messages, request.items, model).values()];
+      const kept = api === "chat" ? 0 : shown.reduce((sum, { tokens }) => sum + tokens, 0);
+      const tokens = kept + countContext({ ...request, allTools }, await loadTokenizer());
       return { tokens, isMetered: true };
     },
     async decide(request, signal) {
       const body = api === "chat" ? chatBody(request, wire) : responsesBody(request, wire);
       const answer = await send(client, { api, body, now }, signal);
-      const read = readReply(api, answer, now());
-      if (!read.ok) throw faultOf(read.fault, read.usage);
-      return replyOf(read.reply, request);
+      const read = readReply(api, answer.body, now());
+      const { requestId } = answer;
+      if (!read.ok) throw faultOf(read.fault, read.usage, requestId);
+      return { ...replyOf(read.reply, request), requestId };
     },
   };
 }
@@ -86,7 +90,13 @@ const PATHS: Readonly<Record<WireApi, string>> = {
   chat: "/chat/completions",
 };
 
-/** The parsed body of a success, whatever it is; throws ProviderFault for everything else. */
+interface Answer {
+  /** Parsed, whatever it is; null where it is not JSON. */
+  readonly body: unknown;
+  readonly requestId: string | null;
+}
+
+/** Reads a success; throws ProviderFault for everything else. */
 async function send(
   client: OpenAI,
   {
@@ -95,21 +105,30 @@ async function send(
     now,
   }: { readonly api: WireApi; readonly body: JsonObject; readonly now: () => number },
   signal: AbortSignal,
-): Promise<unknown> {
+): Promise<Answer> {
   let text: string;
+  let requestId: string | null;
   try {
     const response = await client.post(PATHS[api], { body, signal }).asResponse();
+    requestId = idIn(response.headers);
     text = await response.text();
   } catch (error) {
     // The step aborted it and knows why; its own signal tells it more than any fault of ours.
     signal.throwIfAborted();
-    throw faultOf(faultFrom(error, now()), null);
+    const id = error instanceof APIError ? idIn(error.headers) : null;
+    throw faultOf(faultFrom(error, now()), null, id);
   }
   try {
-    return JSON.parse(text);
+    return { body: JSON.parse(text), requestId };
   } catch {
-    return null;
+    return { body: null, requestId };
   }
+}
+
+/** Only what looks like an id: it goes into the journal as it is. */
+function idIn(headers: Headers | undefined): string | null {
+  const id = headers?.get("x-request-id") ?? headers?.get("apim-request-id") ?? null;
+  return id !== null && /^[\w.:-]{1,128}$/.test(id) ? id : null;
 }
 
 function faultFrom(error: unknown, now: number): WireFault {
@@ -141,11 +160,11 @@ function connection(fate: "refused" | "unknown", message: string): WireFault {
   return { disposition: "retry", fate, retryAfterMs: null, message };
 }
 
-function faultOf(fault: WireFault, usage: Usage | null): ProviderFault {
+function faultOf(fault: WireFault, usage: Usage | null, requestId: string | null): ProviderFault {
   const { disposition, message, fate, retryAfterMs } = fault;
   const told: Fate =
     usage !== null ? { fate: "reported", usage } : { fate: fate === "reported" ? "unknown" : fate };
-  return new ProviderFault(message, disposition, { fate: told, retryAfterMs });
+  return new ProviderFault(message, disposition, { fate: told, retryAfterMs, requestId });
 }
 
 function replyOf(reply: WireReply, request: ModelRequest): ModelReply {
@@ -154,5 +173,10 @@ function replyOf(reply: WireReply, request: ModelRequest): ModelReply {
     const { text, reason, expected } = readWireArguments(args, offer?.input);
     return { tool: name, args: { text }, reason, expected };
   });
-  return { finish: reply.finish, text: reply.text, calls, usage: reply.usage };
+  const { finish, text, usage, rawUsage } = reply;
+  const outputTokens = usage?.output ?? null;
+  // A reply that did not end normally is not executed, so nothing of it is shown again.
+  const isWhole = NORMAL_FINISHES.includes(finish);
+  const items = isWhole ? keepItems(reply.items, { model: request.model, outputTokens }) : null;
+  return { finish, text, calls, usage, rawUsage, items };
 }

@@ -7,6 +7,7 @@ import type { ContextCall, ContextMessage } from "../core/context.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { ModelRequest } from "./provider.ts";
 import { EXPECTED_KEY, REASON_KEY, wireTool, type WireTool } from "./openai-schema.ts";
+import { itemsOfCalls, type KeptItems } from "./openai-items.ts";
 import { writeWireArguments } from "./openai-args.ts";
 
 export interface WireOptions {
@@ -18,6 +19,7 @@ export interface WireOptions {
 
 export function responsesBody(request: ModelRequest, options: WireOptions): JsonObject {
   const { model, instructions, messages, outputCap, runId } = request;
+  const kept = itemsOfCalls(messages, request.items, model);
   const { all, allowed } = toolsOf(request, options);
   const functions = all.map((tool) => ({ type: "function", ...tool }));
   const choice =
@@ -27,7 +29,7 @@ export function responsesBody(request: ModelRequest, options: WireOptions): Json
   return {
     model,
     instructions,
-    input: messages.flatMap(responseItems),
+    input: messages.flatMap((message) => responseItems(message, kept)),
     tools: functions,
     tool_choice: choice,
     parallel_tool_calls: false,
@@ -85,24 +87,32 @@ function argumentsOf({ args, reason, expected }: ContextCall): string {
   return writeWireArguments(args, { [REASON_KEY]: reason, [EXPECTED_KEY]: expected });
 }
 
-function responseItems(message: ContextMessage): JsonObject[] {
+/** A call with what it was made with stands as the server gave it, its id included. */
+function responseItems(
+  message: ContextMessage,
+  kept: ReadonlyMap<string, KeptItems>,
+): JsonObject[] {
   switch (message.role) {
     case "user":
       return [{ type: "message", role: "user", content: message.text }];
-    case "tool":
-      return [{ type: "function_call_output", call_id: message.callId, output: message.text }];
+    case "tool": {
+      const callId = kept.get(message.callId)?.items.at(-1)?.["call_id"] ?? message.callId;
+      return [{ type: "function_call_output", call_id: callId, output: message.text }];
+    }
     case "assistant": {
       const { text, calls } = message;
+      const isKept = calls.some(({ id }) => kept.has(id));
       const said: JsonObject[] =
-        text === null || text === "" ? [] : [{ type: "message", role: "assistant", content: text }];
+        text === null || text === "" || isKept
+          ? []
+          : [{ type: "message", role: "assistant", content: text }];
       return [
         ...said,
-        ...calls.map((call) => ({
-          type: "function_call",
-          call_id: call.id,
-          name: call.tool,
-          arguments: argumentsOf(call),
-        })),
+        ...calls.flatMap((call): JsonObject[] => {
+          const { id, tool: name } = call;
+          const own = { type: "function_call", call_id: id, name, arguments: argumentsOf(call) };
+          return kept.get(id)?.items ?? [own];
+        }),
       ];
     }
   }

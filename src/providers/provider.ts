@@ -6,7 +6,7 @@ import type { Price } from "../core/price.ts";
 import type { ModelContext } from "../core/context.ts";
 import type { FaultKind, RawArguments, Usage } from "../core/decision.ts";
 import { PawlError } from "../core/errors.ts";
-import type { Json } from "../core/json.ts";
+import type { Json, JsonObject } from "../core/json.ts";
 
 export interface ModelRequest extends ModelContext {
   readonly runId: string;
@@ -14,6 +14,8 @@ export interface ModelRequest extends ModelContext {
   /** How many requests of this run were answered before, with a decision or with a fault. */
   readonly turn: number;
   readonly model: string;
+  /** What the adapter wanted kept of earlier replies, by the `items` of their calls. */
+  readonly items?: ReadonlyMap<string, string>;
   /** Output tokens the reply may have at most. */
   readonly outputCap: number;
 }
@@ -40,6 +42,12 @@ export interface ModelReply {
   readonly calls: readonly ModelCall[];
   /** null: the server did not say; the step settles at the reservation. */
   readonly usage: Usage | null;
+  /** The usage as it came, where it says more than `usage` can. */
+  readonly rawUsage?: JsonObject | null;
+  /** By which the server knows this request. */
+  readonly requestId?: string | null;
+  /** Text that the adapter wants back with later requests that show the first call. */
+  readonly items?: string | null;
 }
 
 export interface Provider {

@@ -5,8 +5,9 @@
  */
 import { z } from "zod";
 import type { Usage } from "../core/decision.ts";
+import type { JsonObject } from "../core/json.ts";
 import { classify, type WireFault } from "./wire-errors.ts";
-import { readUsage } from "./wire-usage.ts";
+import { readUsage, unknownUsage } from "./wire-usage.ts";
 
 export type WireApi = "responses" | "chat";
 
@@ -23,6 +24,8 @@ export interface WireReply {
   readonly text: string | null;
   readonly calls: readonly WireCall[];
   readonly usage: Usage | null;
+  /** The block as it came, where it tells of something that `usage` does not. */
+  readonly rawUsage: JsonObject | null;
   /** As the server names them; null where it does not. */
   readonly model: string | null;
   readonly serviceTier: string | null;
@@ -85,6 +88,7 @@ function readChat(body: unknown, now: number): ReadReply {
       text: refusal ?? (content || null),
       calls,
       usage: readUsage(usage),
+      rawUsage: unknownUsage(usage),
       model: model ?? null,
       serviceTier: tier ?? null,
       items: [],
@@ -150,6 +154,7 @@ function readResponse(body: unknown, now: number): ReadReply {
       text: refusal || said || null,
       calls,
       usage,
+      rawUsage: unknownUsage(parsed.data.usage),
       model: model ?? null,
       serviceTier: tier ?? null,
       items: output,

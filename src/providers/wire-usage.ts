@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import type { Usage } from "../core/decision.ts";
+import { isJsonObject, jsonObjectSchema, type JsonObject } from "../core/json.ts";
 
 const count = z.int().min(0);
 const part = count.nullish().transform((n) => n ?? 0);
@@ -39,6 +40,35 @@ export function readUsage(usage: unknown): Usage | null {
     prompt_tokens_details,
     completion_tokens,
     completion_tokens_details,
+  );
+}
+
+/** Characters of a usage block that are kept as they came. */
+const MOST_RAW_CHARS = 2_000;
+
+/** Names that both wires know, with the sum that servers add. */
+const KNOWN = new Set(
+  [responsesSchema, chatSchema]
+    .flatMap((schema) => Object.keys(schema.shape))
+    .concat("total_tokens"),
+);
+const KNOWN_PARTS = new Set(["cached_tokens", "cache_write_tokens", "reasoning_tokens"]);
+
+/** The block as it came where it tells of something that we do not know; else null. */
+export function unknownUsage(usage: unknown): JsonObject | null {
+  const read = jsonObjectSchema.safeParse(usage);
+  if (!read.success || JSON.stringify(read.data).length > MOST_RAW_CHARS) return null;
+  const isKnown = Object.entries(read.data).every(([name, value]) => {
+    if (!KNOWN.has(name)) return value === null;
+    return !isJsonObject(value) || knowsParts(value);
+  });
+  return isKnown ? null : read.data;
+}
+
+/** A part of zero tokens tells nothing. */
+function knowsParts(parts: JsonObject): boolean {
+  return Object.entries(parts).every(
+    ([name, value]) => KNOWN_PARTS.has(name) || value === 0 || value === null,
   );
 }
 

@@ -12,7 +12,7 @@ import { NOTHING } from "../core/run-state.ts";
 import { ProviderFault, type ModelReply, type ModelRequest } from "../providers/provider.ts";
 import { finishWithStop, park, type Finished } from "./finish.ts";
 import { observeCancel } from "./interrupt.ts";
-import { modelContext } from "./model-context.ts";
+import { keptItems, modelContext } from "./model-context.ts";
 import { reserveCall, settleLater, type Asked, type Reserved } from "./reserve-call.ts";
 import { journal, record, type StepDeps, type Work } from "./work.ts";
 
@@ -65,7 +65,8 @@ async function attemptOnce(deps: StepDeps, work: Work, sent: Answered): Promise<
   // The first that got through lets the others go as well.
   if (sent.isProbe && provider.gate !== undefined) await deps.gates?.open(provider.gate);
   await deps.reach?.("after_decide", work.job);
-  recordDecision(deps, work, reply, sent);
+  const kept = await keepItems(deps, work, reply);
+  recordDecision(deps, work, reply, { ...sent, kept });
   return "decided";
 }
 
@@ -125,7 +126,8 @@ async function prepare(deps: StepDeps, work: Work, offer: "all" | "terminals"): 
   const [route, provider] = routeOf(work);
   const context = await modelContext(deps, work, offer);
   const turn = modelTurns + modelFaults;
-  const draft = { ...context, runId, step, turn, model: provider.model };
+  const items = await keptItems(deps, runId, context);
+  const draft = { ...context, runId, step, turn, model: provider.model, items };
   return { provider, route, draft, count: await provider.countInput(draft) };
 }
 
@@ -190,11 +192,23 @@ function recordFailure(
   });
 }
 
+/** Stored before the journal refers to it: a crash in between leaves a key to be written again. */
+async function keepItems(
+  deps: StepDeps,
+  { state }: Work,
+  { items }: ModelReply,
+): Promise<string | null> {
+  if (items === undefined || items === null) return null;
+  const ref = `items-c${state.nextCall}`;
+  await deps.store.putResult(state.id, ref, items);
+  return ref;
+}
+
 function recordDecision(
   deps: StepDeps,
   work: Work,
   reply: ModelReply,
-  { provider, count, startedAt }: Answered,
+  { provider, count, startedAt, kept }: Answered & { readonly kept: string | null },
 ): void {
   const first = work.state.nextCall;
   const calls: ReplyCall[] = reply.calls.map((call, i) => ({ id: `c${first + i}`, ...call }));
@@ -214,6 +228,9 @@ function recordDecision(
     usage,
     moneyMicroUsd,
     contextTokens: usage === null || usage.input === 0 ? count.tokens : usage.input,
+    ...(reply.requestId ? { requestId: reply.requestId } : {}),
+    ...(kept === null ? {} : { items: kept }),
+    ...(reply.rawUsage ? { rawUsage: reply.rawUsage } : {}),
     ms: deps.now() - startedAt,
   });
 }

@@ -158,15 +158,21 @@ function renamed(event: Event, { from, to, at }: Copying): Event {
   }
 }
 
-/** Large results stand beside the journal. One that is gone is gone for the old run as well. */
+/**
+ * Large results and kept items stand beside the journal. One that is gone is gone for the old run
+ * as well.
+ */
 async function copyResults(
   store: ForkDeps["store"],
   from: string,
   { to, events }: { readonly to: string; readonly events: readonly Event[] },
 ): Promise<void> {
-  for (const event of events) {
-    if (event.type !== "called" || event.ref === undefined) continue;
-    const text = await store.result(from, event.callId);
-    if (text !== null) await store.putResult(to, event.callId, text);
+  const kept = events.flatMap((event) => {
+    if (event.type === "decided") return event.items ?? [];
+    return event.type === "called" && event.ref !== undefined ? event.callId : [];
+  });
+  for (const id of kept) {
+    const text = await store.result(from, id);
+    if (text !== null) await store.putResult(to, id, text);
   }
 }

@@ -17,3 +17,15 @@ export async function modelContext(
   const saved = (await deps.store.events(state.id)).map(parseEvent);
   return buildTranscript([...saved, ...work.events], { state, agent }, offer);
 }
+
+/** What replies are shown with, from beside the journal; a round trip only where there is some. */
+export async function keptItems(
+  deps: Pick<StepDeps, "store">,
+  runId: string,
+  { messages }: ModelContext,
+): Promise<ReadonlyMap<string, string>> {
+  const refs = messages.flatMap((message) =>
+    message.role === "assistant" ? message.calls.flatMap(({ items }) => items ?? []) : [],
+  );
+  return deps.store.results(runId, refs);
+}

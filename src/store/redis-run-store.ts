@@ -215,6 +215,12 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
 
     result: (runId, callId) => redis.get(keys.result(runId, callId)),
 
+    async results(runId, callIds) {
+      if (callIds.length === 0) return new Map();
+      const texts = await redis.mget(callIds.map((id) => keys.result(runId, id)));
+      return new Map(callIds.flatMap((id, i) => (texts[i] ? [[id, texts[i]] as const] : [])));
+    },
+
     list: (filter) => listRuns(redis, keys, filter),
 
     idle: (beforeMs, limit) =>

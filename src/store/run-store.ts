@@ -166,6 +166,11 @@ export interface RunStore {
   readonly events: (runId: string, from?: number) => Promise<readonly string[]>;
   readonly putResult: (runId: string, callId: string, text: string) => Promise<void>;
   readonly result: (runId: string, callId: string) => Promise<string | null>;
+  /** Those of several that are there, by id; one round trip. */
+  readonly results: (
+    runId: string,
+    callIds: readonly string[],
+  ) => Promise<ReadonlyMap<string, string>>;
   /** Newest first. */
   readonly list: (filter: RunFilter) => Promise<readonly StoredRun[]>;
   /** Ids of unfinished runs last saved before a time (ms), oldest first. */
