@@ -91,7 +91,7 @@ export function itemsOfCalls(
     const read = text === undefined ? null : readItems(text);
     const last = read?.items.at(-1);
     if (read === null || last === undefined || read.model !== model) continue;
-    const own = String(last["call_id"]);
+    const own = typeof last["call_id"] === "string" ? last["call_id"] : "";
     const isUsable = own !== "" && own.length <= MOST_ID_CHARS && !taken.has(own);
     const callId = isUsable ? own : id;
     taken.add(callId);
