@@ -33,7 +33,7 @@ await build({
   logLevel: "error",
   // Loaded by few cases or none, and larger than all the rest: every start would read them. Cedar
   // also reads its .wasm from beside itself.
-  external: ["@cedar-policy/*", "@pydantic/genai-prices", "gpt-tokenizer", "openai"],
+  external: ["@cedar-policy/*", "@pydantic/genai-prices", "ajv", "gpt-tokenizer", "openai"],
   plugins: [keepPlaces],
   banner: {
     js: `import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);`,

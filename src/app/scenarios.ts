@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import type { AgentPack } from "../agents/agent.ts";
 import { parseCase, type Case } from "../cases/case.ts";
 import { modelsOf, scriptedAgent } from "../cases/case-mind.ts";
+import { needsEndpoint } from "../cases/case-provider.ts";
 import { createWorld } from "../cases/world.ts";
 import { PawlError } from "../core/errors.ts";
 import { acceptTicket } from "../ingest/accept-ticket.ts";
@@ -45,10 +46,14 @@ export async function startScenario(
   packs: ReadonlyMap<string, AgentPack>,
   tenants: Tenants | null = null,
 ): Promise<string> {
+  if (needsEndpoint(file, "scripted")) {
+    const message = "/replies: answers of a server are given by `pawl case run` only";
+    throw new PawlError("PAWL_CASE_NOT_SUPPORTED", message, { path: "/replies" });
+  }
   const books = worldBooks(backbone);
   const runId = systemClock.newId();
   const agent = scriptedAgent(createWorld(file, books), packs);
-  await books.put(runId, { text: JSON.stringify(file), answersAgain: false });
+  await books.put(runId, { text: JSON.stringify(file), answersAgain: false, endpoint: null });
   const deps = { store: backbone.store, now: systemClock.now, newId: () => runId };
   const { ticket, limits } = file;
   const tenantLimits = tenantLimitsOf(tenants, ticket);

@@ -8,6 +8,8 @@ import { refundAgent } from "../agents/refund/agent.ts";
 import { parseCase, type Case } from "../cases/case.ts";
 import { createRedisWorldBooks } from "../cases/redis-world-books.ts";
 import { SCRIPTED, scriptedAgent, scriptedModels } from "../cases/case-mind.ts";
+import { createCaseProvider, type OpenWire } from "../cases/case-provider.ts";
+import { openModelEndpoint, type ModelEndpoint } from "../cases/model-endpoint.ts";
 import { createPlaces, createWorld, type WorldBooks } from "../cases/world.ts";
 import { PawlError } from "../core/errors.ts";
 import { createCedarPolicy } from "../policy/cedar-policy.ts";
@@ -15,6 +17,7 @@ import type { Policy } from "../policy/policy.ts";
 import type { OpenAiOptions } from "../providers/openai-provider.ts";
 import type { Provider } from "../providers/provider.ts";
 import { createScriptedProvider } from "../providers/scripted-provider.ts";
+import type { ScriptedModel } from "../providers/turn-script.ts";
 import { createBullmqStepQueue, type BullmqStepQueue } from "../queue/bullmq-step-queue.ts";
 import { createBullmqStepWorker } from "../queue/bullmq-step-worker.ts";
 import { createRedisInterrupts } from "../queue/redis-interrupts.ts";
@@ -31,7 +34,7 @@ import type { EffectLedger } from "../store/effect-ledger.ts";
 import { createRedisEffectLedger } from "../store/redis-effect-ledger.ts";
 import type { RunStore } from "../store/run-store.ts";
 import type { TenantAccounts } from "../store/tenant-account.ts";
-import type { Clock } from "./clock.ts";
+import { systemClock, type Clock } from "./clock.ts";
 
 export interface Backbone {
   readonly redis: Redis;
@@ -119,14 +122,20 @@ export function scriptedResolver(
     const script = await books.load(state.id);
     if (script === null) return null;
     const file = parseCase(script.text);
-    const { main, routine, source } = scriptedModels(file, books);
+    const { main, routine, fallback, source } = scriptedModels(file, books);
+    const asked = (model: ScriptedModel): Provider => {
+      const scripted = createScriptedProvider(model, source);
+      if (script.endpoint === null) return scripted;
+      return createCaseProvider(file, { model, scripted }, script.endpoint, openCaseWire);
+    };
     const world = createWorld(file, books, script.answersAgain ? places : undefined);
     const agent = scriptedAgent(world, packs);
     const policy = await policyOfCase(file, agent);
     const mind = {
       agent: policy === null ? agent : { ...agent, policy },
-      provider: createScriptedProvider(main, source),
-      ...(routine === null ? {} : { routine: createScriptedProvider(routine, source) }),
+      provider: asked(main),
+      ...(routine === null ? {} : { routine: asked(routine) }),
+      ...(fallback === null ? {} : { fallback: asked(fallback) }),
       fastForward: file.fastForward === true,
     };
     if (minds.size >= MOST_MINDS) minds.delete(minds.keys().next().value ?? "");
@@ -230,4 +239,26 @@ export function startWorker(
 export async function openAiProvider(options: OpenAiOptions): Promise<Provider> {
   const { createOpenAiProvider } = await import("../providers/openai-provider.ts");
   return createOpenAiProvider(options);
+}
+
+/** Told the tools as OpenAI is, so that cases see every field that it is sent. */
+const openCaseWire: OpenWire = ({ api, baseUrl, model: { name: model, price } }) =>
+  openAiProvider({
+    api,
+    apiKey: "case",
+    baseUrl,
+    dialect: "openai",
+    model,
+    price,
+    serviceTier: "default",
+    now: systemClock.now,
+  });
+
+/** The model of cases as a server, checked as OpenAI checks. */
+export async function openCaseEndpoint(): Promise<ModelEndpoint> {
+  const [{ createRequestCheck }, { scriptedBody }] = await Promise.all([
+    import("../providers/openai-request-check.ts"),
+    import("../providers/openai-scripted-reply.ts"),
+  ]);
+  return openModelEndpoint({ ...(await createRequestCheck()), render: scriptedBody });
 }

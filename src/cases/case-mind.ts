@@ -186,14 +186,14 @@ function scriptedPolicy(answers: readonly unknown[], pack: AgentPack, world: Wor
 
 /** What a case says of the models that it asks, for the start of its run. */
 export function modelsOf(file: Case): readonly PricedModel[] {
-  return [file.model, file.routineModel].flatMap((model) =>
+  return [file.model, file.routineModel, file.fallbackModel].flatMap((model) =>
     model === undefined
       ? []
       : [{ name: model.name, price: model.price === null ? "unknown" : priceOf(model) }],
   );
 }
 
-/** The models of a case: one script of replies for both, the last for ever if it says so. */
+/** The models of a case: one script of replies for all, the last for ever if it says so. */
 export function scriptedModels(file: Case, books: WorldBooks): ScriptedModels {
   const { tokens, moneyMicroUsd } = file.limits ?? {};
   const isLimited = typeof tokens === "number" || typeof moneyMicroUsd === "number";
@@ -207,10 +207,11 @@ export function scriptedModels(file: Case, books: WorldBooks): ScriptedModels {
     ranOut: (request) =>
       books.note(request.runId, "fault", `/replies/${request.turn}: none is left`),
   };
-  const routine = file.routineModel;
+  const { model, routineModel: routine, fallbackModel: fallback } = file;
   return {
-    main: scripted(file.model),
+    main: scripted(model),
     routine: routine === undefined ? null : scripted(routine),
+    fallback: fallback === undefined ? null : scripted(fallback),
     source,
   };
 }
@@ -218,6 +219,7 @@ export function scriptedModels(file: Case, books: WorldBooks): ScriptedModels {
 export interface ScriptedModels {
   readonly main: ScriptedModel;
   readonly routine: ScriptedModel | null;
+  readonly fallback: ScriptedModel | null;
   readonly source: ReplySource;
 }
 
@@ -245,9 +247,21 @@ function withRates(tier: GivenRates & { readonly aboveInputTokens: number }) {
   return { ...ratesOf(tier), aboveInputTokens: tier.aboveInputTokens };
 }
 
-function turnAt(file: Case, index: number): ScriptedTurn | null {
+function replyAt(file: Case, index: number): ScriptedReply | undefined {
   const last = file.replies.at(-1);
-  const reply = file.replies[index] ?? (last?.repeat === true ? last : undefined);
+  return file.replies[index] ?? (last?.repeat === true ? last : undefined);
+}
+
+const RAW_KINDS = ["chat", "response", "http", "drop", "hang"] as const;
+
+/** The reply of a turn where it is said as a server's own answer, which only a wire can carry. */
+export function rawReplyAt(file: Case, index: number): ScriptedReply | null {
+  const reply = replyAt(file, index);
+  return reply !== undefined && RAW_KINDS.some((kind) => reply[kind] !== undefined) ? reply : null;
+}
+
+function turnAt(file: Case, index: number): ScriptedTurn | null {
+  const reply = replyAt(file, index);
   if (reply === undefined) return null;
   return { ...reply, calls: callsOf(reply) } as ScriptedTurn;
 }

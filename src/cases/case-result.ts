@@ -104,7 +104,7 @@ function observed(file: Case, seen: Seen) {
   return {
     ...summary,
     modelCalls: world.modelCalls,
-    repliesLeft: Math.max(0, file.replies.length - state.modelTurns),
+    repliesLeft: Math.max(0, file.replies.length - state.modelTurns - (state.modelFaults ?? 0)),
     runs: 1,
     openQuestions: state.questions.filter((q) => q.open).length,
     toolErrors: toolErrorsOf(events),

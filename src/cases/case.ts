@@ -133,6 +133,8 @@ export const caseSchema = z.strictObject({
   model: modelSchema.optional(),
   /** Answers, from the same script, the steps that the agent calls routine. */
   routineModel: modelSchema.optional(),
+  /** Answers, from the same script, once the model cannot. */
+  fallbackModel: modelSchema.optional(),
   tools: z.record(z.string(), z.array(answerSchema)).default({}),
   policyAnswers: z.array(jsonSchema).optional(),
   replies: z.array(replySchema),
@@ -143,7 +145,7 @@ export const caseSchema = z.strictObject({
 });
 export type Case = z.infer<typeof caseSchema>;
 
-/** Takes a file's text; throws PAWL_CASE_INVALID or PAWL_CASE_NOT_SUPPORTED with the path. */
+/** Takes a file's text; throws PAWL_CASE_INVALID with the path. */
 export function parseCase(text: string): Case {
   let json: unknown;
   try {
@@ -157,23 +159,5 @@ export function parseCase(text: string): Case {
     const path = `/${(issue?.path ?? []).join("/")}`;
     throw new PawlError("PAWL_CASE_INVALID", `${path}: ${issue?.message}`, { path });
   }
-  const missing = notSupported(parsed.data);
-  if (missing === null) return parsed.data;
-  throw new PawlError("PAWL_CASE_NOT_SUPPORTED", `${missing} is not supported yet`, {
-    path: missing,
-  });
-}
-
-const UNSUPPORTED_REPLIES = ["chat", "response", "http", "drop", "hang"] as const;
-
-/** The path of the first thing that this version reads but cannot carry out yet. */
-function notSupported(file: Case): string | null {
-  const reply = file.replies.findIndex((r) =>
-    UNSUPPORTED_REPLIES.some((kind) => r[kind] !== undefined),
-  );
-  if (reply >= 0) {
-    const kind = UNSUPPORTED_REPLIES.find((k) => file.replies[reply]?.[k] !== undefined);
-    return `/replies/${reply}/${kind}`;
-  }
-  return null;
+  return parsed.data;
 }

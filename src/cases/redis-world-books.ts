@@ -4,7 +4,7 @@
  */
 import type { Redis } from "ioredis";
 import type { Json } from "../core/json.ts";
-import type { WorldBooks, WorldTotals } from "./world.ts";
+import type { WorldBooks, WorldScript, WorldTotals } from "./world.ts";
 
 /** Only the last request is compared; the list of notes stays short. */
 const MOST_NOTES = 1_000;
@@ -41,12 +41,13 @@ export function createRedisWorldBooks(redis: Redis, prefix: string): WorldBooks 
     async setAnswerAt(runId, place, index) {
       await redis.hset(books(runId), `at:${place}`, index);
     },
-    async put(runId, { text, answersAgain }) {
-      await redis.hset(books(runId), "case", text, "answersAgain", answersAgain ? 1 : 0);
+    async put(runId, { text, ...rest }) {
+      await redis.hset(books(runId), "case", text, "outside", JSON.stringify(rest));
     },
     async load(runId) {
-      const [text, again] = await redis.hmget(books(runId), "case", "answersAgain");
-      return typeof text === "string" ? { text, answersAgain: again === "1" } : null;
+      const [text, rest] = await redis.hmget(books(runId), "case", "outside");
+      if (typeof text !== "string" || typeof rest !== "string") return null;
+      return { text, ...(JSON.parse(rest) as Omit<WorldScript, "text">) };
     },
     async totals(runId) {
       const fields = await redis.hgetall(books(runId));

@@ -25,7 +25,9 @@ import {
   type DueEvent,
 } from "./happenings.ts";
 import { modelsOf, scriptedAgent } from "./case-mind.ts";
-import { createWorld, type WorldBooks } from "./world.ts";
+import { needsEndpoint } from "./case-provider.ts";
+import type { ModelEndpoint } from "./model-endpoint.ts";
+import { createWorld, type CaseProvider, type WorldBooks } from "./world.ts";
 
 /** A worker process under the runner's hand. */
 export interface LabWorker {
@@ -80,6 +82,10 @@ export interface CaseRunOptions {
    * made.
    */
   readonly policyOf: (file: Case, agent: AgentPack) => Promise<unknown>;
+  /** How the model is asked. */
+  readonly provider: CaseProvider;
+  /** Opened by the first case that needs one. */
+  readonly endpoint: () => Promise<ModelEndpoint>;
   /** Kills the worker the first time it comes here. */
   readonly crash?: { readonly step: number; readonly point: CrashPointName };
 }
@@ -93,7 +99,10 @@ export async function runCase(lab: Lab, file: Case, options: CaseRunOptions): Pr
   await options.policyOf(file, agent);
   const runId = lab.newId();
   const answersAgain = options.crash !== undefined;
-  await lab.books.put(runId, { text: JSON.stringify(file), answersAgain });
+  const { provider } = options;
+  const server = needsEndpoint(file, provider) ? await options.endpoint() : null;
+  const endpoint = server === null ? null : { url: server.serve(runId, file, lab.books), provider };
+  await lab.books.put(runId, { text: JSON.stringify(file), answersAgain, endpoint });
   const keepId = { ...lab, newId: () => runId };
   const { ticket, limits } = file;
   await acceptTicket(keepId, { agent, ticket, limits, models: modelsOf(file) });
@@ -113,6 +122,7 @@ export async function runCase(lab: Lab, file: Case, options: CaseRunOptions): Pr
     return { runId, seen, points: bench.points };
   } finally {
     if (sweeper !== null) clearInterval(sweeper);
+    server?.forget(runId);
   }
 }
 

@@ -45,16 +45,30 @@ export interface CasesOptions {
   readonly packs: ReadonlyMap<string, AgentPack>;
   readonly workers: number;
   readonly policyOf: CaseRunOptions["policyOf"];
+  readonly provider: CaseRunOptions["provider"];
+  readonly openEndpoint: CaseRunOptions["endpoint"];
   readonly crashEveryPoint: boolean;
   /** Cases at a time. */
   readonly parallel: number;
   readonly onResult: (result: CaseResult) => void;
 }
 
+type LaneOptions = CasesOptions & Pick<CaseRunOptions, "endpoint">;
+
 export async function runCases(
   files: readonly CaseFile[],
-  options: CasesOptions,
+  given: CasesOptions,
 ): Promise<CaseResult[]> {
+  let opened: ReturnType<CasesOptions["openEndpoint"]> | null = null;
+  const options = { ...given, endpoint: () => (opened ??= given.openEndpoint()) };
+  try {
+    return await runAll(files, options);
+  } finally {
+    await (await (opened as ReturnType<CasesOptions["openEndpoint"]> | null))?.close();
+  }
+}
+
+async function runAll(files: readonly CaseFile[], options: LaneOptions): Promise<CaseResult[]> {
   const results: CaseResult[] = [];
   const queue = [...files.entries()];
   const lane = async (): Promise<void> => {
@@ -69,7 +83,7 @@ export async function runCases(
   return results;
 }
 
-async function runFile({ file, text }: CaseFile, options: CasesOptions): Promise<CaseResult> {
+async function runFile({ file, text }: CaseFile, options: LaneOptions): Promise<CaseResult> {
   let parsed: Case;
   try {
     parsed = parseCase(text);
@@ -83,7 +97,7 @@ async function runFile({ file, text }: CaseFile, options: CasesOptions): Promise
   }
 }
 
-async function runParsed(file: string, parsed: Case, options: CasesOptions): Promise<CaseResult> {
+async function runParsed(file: string, parsed: Case, options: LaneOptions): Promise<CaseResult> {
   const run = await inLab(options, parsed);
   const failures = compare(parsed, run.seen);
   const hasOwnKill = parsed.events.some((event) => event.kill !== undefined);
@@ -99,7 +113,7 @@ async function runParsed(file: string, parsed: Case, options: CasesOptions): Pro
 }
 
 async function crashed(
-  options: CasesOptions,
+  options: LaneOptions,
   file: Case,
   { uninterrupted, crash }: { readonly uninterrupted: Seen; readonly crash: Crash },
 ): Promise<Failure[]> {
@@ -113,17 +127,19 @@ async function crashed(
 }
 
 async function inLab(
-  options: CasesOptions,
+  options: LaneOptions,
   file: Case,
   crash?: CaseRunOptions["crash"],
 ): Promise<CaseRun> {
   const lab = await options.openLab();
   try {
-    const { packs, workers, policyOf } = options;
+    const { packs, workers, policyOf, provider, endpoint } = options;
     return await runCase(lab, file, {
       packs,
       workers,
       policyOf,
+      provider,
+      endpoint,
       ...(crash === undefined ? {} : { crash }),
     });
   } finally {

@@ -47,6 +47,17 @@ export interface WorldScript {
    * uninterrupted one need it: what is compared is what the crash changed, not a script used up.
    */
   readonly answersAgain: boolean;
+  /** Where its model's replies are served over a wire; null: they are given in the process. */
+  readonly endpoint: ModelEndpointRef | null;
+}
+
+/** How the model of a case is asked: in the process, or by the real client of one of the wires. */
+export type CaseProvider = "scripted" | "chat" | "responses";
+
+export interface ModelEndpointRef {
+  /** Of this run; the number of the turn follows. */
+  readonly url: string;
+  readonly provider: CaseProvider;
 }
 
 export type NoteKind = "aborted" | "fault" | "request";

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { openLab } from "../app/case-lab.ts";
 import { readConfig } from "../app/config.ts";
 import { useRedis } from "../app/local-redis.ts";
-import { agentPacks, policyOfCase } from "../app/wire.ts";
+import { agentPacks, openCaseEndpoint, policyOfCase } from "../app/wire.ts";
 import { createWorkerPool } from "../app/worker-pool.ts";
 import { caseSchema } from "../cases/case.ts";
 import { runCases, type CaseFile, type CaseResult } from "../cases/run-cases.ts";
@@ -18,6 +18,8 @@ interface CaseRunFlags {
   readonly crash?: string;
   readonly json?: boolean;
 }
+
+const PROVIDERS = ["scripted", "chat", "responses"] as const;
 
 /** Two cores: one case's workers and runner wait for each other most of the time. */
 const CASES_AT_A_TIME = 3;
@@ -42,8 +44,9 @@ export function addCaseCommands(program: Command): void {
 }
 
 async function runCaseFiles(paths: readonly string[], flags: CaseRunFlags): Promise<number> {
-  if (flags.provider !== "scripted") {
-    throw new PawlError("PAWL_USAGE", `--provider ${flags.provider} is not supported yet`);
+  const provider = PROVIDERS.find((name) => name === flags.provider);
+  if (provider === undefined) {
+    throw new PawlError("PAWL_USAGE", `--provider takes ${PROVIDERS.join(", ")}`);
   }
   if (flags.crash !== undefined && flags.crash !== "every-point") {
     throw new PawlError("PAWL_USAGE", "--crash takes every-point");
@@ -60,6 +63,8 @@ async function runCaseFiles(paths: readonly string[], flags: CaseRunFlags): Prom
       openLab: () => openLab(redis.url, pool),
       packs: agentPacks(),
       policyOf: policyOfCase,
+      provider,
+      openEndpoint: openCaseEndpoint,
       workers,
       crashEveryPoint: flags.crash === "every-point",
       parallel: CASES_AT_A_TIME,

@@ -51,7 +51,7 @@ function forkOn(backbone: Backbone, runId: string, step: number): Promise<Forked
   const books = worldBooks(backbone);
   const copyOutside = async (from: string, to: string): Promise<void> => {
     const script = await books.load(from);
-    if (script !== null) await books.put(to, script);
+    if (script !== null) await books.put(to, { ...script, endpoint: null });
   };
   const { now, newId } = systemClock;
   return forkRun({ store, copyOutside, now, newId }, runId, step);

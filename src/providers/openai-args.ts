@@ -37,14 +37,17 @@ export function readWireArguments(text: string, schema: JsonObject | undefined):
   };
 }
 
-/** Puts our keys behind the last member of an object's text, whatever the rest of it is. */
+/**
+ * Puts our keys behind the last member of an object's text, whatever the rest of it is; any other
+ * text stays as it is.
+ */
 export function writeWireArguments(text: string, own: JsonObject): string {
   const added = Object.entries(own).map(
     ([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`,
   );
   const body = text.trim() === "" ? "{}" : text;
   const end = body.lastIndexOf("}");
-  if (end < 0 || added.length === 0) return body;
+  if (end < 0 || added.length === 0 || !body.trimStart().startsWith("{")) return body;
   const isEmpty = /\{\s*$/.test(body.slice(0, end));
   return `${body.slice(0, end)}${isEmpty ? "" : ","}${added.join(",")}${body.slice(end)}`;
 }

@@ -30,6 +30,8 @@ export interface OpenAiOptions {
   /** Undefined: OpenAI's own address. */
   readonly baseUrl?: string | undefined;
   readonly model: string;
+  /** Undefined: read from the address. */
+  readonly dialect?: "openai" | "compatible" | undefined;
   /** Null: it costs nothing. */
   readonly price: Price | null;
   readonly serviceTier: string;
@@ -49,7 +51,8 @@ export function createOpenAiProvider(options: OpenAiOptions): Provider {
     timeout: TIMEOUT_MS,
     logLevel: "off",
   });
-  const isOpenAi = isOwn(baseUrl);
+  const { dialect = isOwn(baseUrl) ? "openai" : "compatible" } = options;
+  const isOpenAi = dialect === "openai";
   const wire: WireOptions = { isOpenAi, serviceTier: isOpenAi ? options.serviceTier : null };
   return {
     model,

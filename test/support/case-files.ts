@@ -2,8 +2,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, inject } from "vitest";
 import { openLab } from "../../src/app/case-lab.ts";
-import { agentPacks, policyOfCase } from "../../src/app/wire.ts";
+import { agentPacks, openCaseEndpoint, policyOfCase } from "../../src/app/wire.ts";
 import { createWorkerPool } from "../../src/app/worker-pool.ts";
+import type { CaseProvider } from "../../src/cases/world.ts";
 import { runCases, type CaseResult } from "../../src/cases/run-cases.ts";
 
 const FOLDERS = ["cases", "src/agents/delivery/scenarios", "src/agents/refund/scenarios"];
@@ -20,7 +21,7 @@ export function caseFiles(): string[] {
 export interface CaseBench {
   readonly run: (
     files: readonly string[],
-    options?: { readonly crashEveryPoint: boolean },
+    options?: { readonly crashEveryPoint?: boolean; readonly provider?: CaseProvider },
   ) => Promise<CaseResult[]>;
 }
 
@@ -31,13 +32,15 @@ export function openCaseBench(): CaseBench {
   const pool = createWorkerPool(2);
   afterAll(() => pool.close());
   return {
-    run: (files, { crashEveryPoint } = { crashEveryPoint: false }) =>
+    run: (files, { crashEveryPoint = false, provider = "scripted" } = {}) =>
       runCases(
         files.map((file) => ({ file, text: readFileSync(file, "utf8") })),
         {
           openLab: () => openLab(inject("redisUrl"), pool),
           packs: agentPacks(),
           policyOf: policyOfCase,
+          provider,
+          openEndpoint: openCaseEndpoint,
           workers: 1,
           crashEveryPoint,
           parallel: CASES_AT_A_TIME,

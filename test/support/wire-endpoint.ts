@@ -3,23 +3,13 @@
  * (unknown fields refused) and the pairing of calls and results, as the server would, and answers
  * what the test says.
  */
-import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Ajv2020 } from "ajv/dist/2020.js";
 import { onTestFinished } from "vitest";
 import type { Json, JsonObject } from "../../src/core/json.ts";
+import { createRequestCheck } from "../../src/providers/openai-request-check.ts";
 
-const FILE = new URL("../fixtures/openai/request-schemas.json", import.meta.url);
-const ajv = new Ajv2020({ strict: false, validateFormats: false });
-ajv.addSchema(JSON.parse(readFileSync(FILE, "utf8")) as object);
-
-const whole = (name: string) =>
-  ajv.compile({ $ref: `openai-requests.json#/$defs/${name}`, unevaluatedProperties: false });
-const validators = {
-  "/v1/responses": whole("CreateResponse"),
-  "/v1/chat/completions": whole("CreateChatCompletionRequest"),
-};
+const check = await createRequestCheck();
 
 export interface WireRequest {
   readonly path: string;
@@ -99,35 +89,12 @@ function give(response: ServerResponse, { status = 200, headers, body, does }: W
   response.end(text);
 }
 
+const APIS: Readonly<Record<string, "responses" | "chat">> = {
+  "/v1/responses": "responses",
+  "/v1/chat/completions": "chat",
+};
+
 function whyRefused({ path, body }: WireRequest): string | null {
-  const validate = Object.hasOwn(validators, path)
-    ? validators[path as keyof typeof validators]
-    : undefined;
-  if (validate === undefined) return `no such path: ${path}`;
-  if (!validate(body)) return `${path}: ${ajv.errorsText(validate.errors).slice(0, 400)}`;
-  return path.endsWith("/responses") ? unpairedItems(body) : unpairedMessages(body);
-}
-
-function unpairedItems(body: JsonObject): string | null {
-  const open = new Set<unknown>();
-  for (const item of body["input"] as JsonObject[]) {
-    if (item["type"] === "function_call") open.add(item["call_id"]);
-    if (item["type"] !== "function_call_output") continue;
-    if (!open.delete(item["call_id"])) return "an output without its call";
-  }
-  return open.size > 0 ? "a call without its output" : null;
-}
-
-function unpairedMessages(body: JsonObject): string | null {
-  let due: unknown[] = [];
-  for (const message of body["messages"] as JsonObject[]) {
-    if (message["role"] === "tool") {
-      if (!due.includes(message["tool_call_id"])) return "a tool message without its call";
-      due = due.filter((id) => id !== message["tool_call_id"]);
-      continue;
-    }
-    if (due.length > 0) return "a call without its tool message";
-    due = ((message["tool_calls"] ?? []) as JsonObject[]).map((call) => call["id"]);
-  }
-  return due.length > 0 ? "a call without its tool message" : null;
+  const api = APIS[path];
+  return api === undefined ? `no such path: ${path}` : check.whyRefused(api, body);
 }
