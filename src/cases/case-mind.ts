@@ -105,6 +105,7 @@ function inlineTool(world: World, tool: InlineTool, index: number): Tool {
     ...defineTool({
       ...spec,
       description: tool.description,
+      strict: false,
       input: inputSchema(tool, index) as z.ZodType<JsonObject>,
       handler,
       ...optional("identity", tool.identity),

@@ -3,7 +3,7 @@
  * put in and taken off as text, so that every byte of the rest stays as the model wrote it: digits
  * that a parser would round, and mistakes that the core must see.
  */
-import { jsonEqual, isJsonObject, type Json, type JsonObject } from "../core/json.ts";
+import { isJsonObject, jsonEqual, readJson, type Json, type JsonObject } from "../core/json.ts";
 import { EXPECTED_KEY, expectationOf, REASON_KEY, withoutNulls } from "./openai-schema.ts";
 
 export interface WireArguments {
@@ -21,7 +21,10 @@ interface Member {
   readonly value: string;
 }
 
-/** Takes the text of a call's arguments and the tool's own schema. */
+/**
+ * Takes the text of a call's arguments, and the tool's own schema where a strict server was made
+ * to send null for what is left out.
+ */
 export function readWireArguments(text: string, schema: JsonObject | undefined): WireArguments {
   const members = membersOf(text);
   const valueOf = (key: string): Json | undefined => {
@@ -56,10 +59,12 @@ export function writeWireArguments(text: string, own: JsonObject): string {
 const LONG_NUMBER = /\d{16,}/;
 
 function withGivenOnly(text: string, schema: JsonObject | undefined): string {
-  const value = parsed(text);
-  if (value === undefined || !isJsonObject(value) || LONG_NUMBER.test(text)) return text;
-  const given = withoutNulls(value, schema);
-  return jsonEqual(given, value) ? text : JSON.stringify(given);
+  if (schema === undefined || LONG_NUMBER.test(text)) return text;
+  // What is nested too deeply to be read is for the validation to refuse.
+  const read = readJson(parsed(text));
+  if (!read.ok || !isJsonObject(read.value)) return text;
+  const given = withoutNulls(read.value, schema);
+  return jsonEqual(given, read.value) ? text : JSON.stringify(given);
 }
 
 function parsed(text: string): Json | undefined {

@@ -173,7 +173,10 @@ function faultOf(fault: WireFault, usage: Usage | null, requestId: string | null
 function replyOf(reply: WireReply, request: ModelRequest): ModelReply {
   const calls = reply.calls.map(({ name, args }): ModelCall => {
     const offer = request.allTools.find((tool) => tool.name === name);
-    const { text, reason, expected } = readWireArguments(args, offer?.input);
+    const { text, reason, expected } = readWireArguments(
+      args,
+      offer?.isTerminal === true ? offer.input : undefined,
+    );
     return { tool: name, args: { text }, reason, expected };
   });
   const { finish, text, usage, rawUsage } = reply;

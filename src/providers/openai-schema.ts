@@ -1,10 +1,12 @@
 /**
  * A tool's JSON Schema as the OpenAI wires want it. Strict where it can be: every key required,
- * nothing else allowed, so that a server makes no arguments that break it; what is optional for us
- * is nullable there, and its null is taken off again. A schema with open maps goes as it is.
+ * nothing else allowed, so that a server makes no arguments that break it. A working tool that has
+ * optional keys goes as it is: a server would have to send null for a key left out, and null is a
+ * value of its own that the tool may not take. Terminals are our own, where null never is one.
  */
 import { isJsonObject, type Json, type JsonObject } from "../core/json.ts";
 import type { ToolOffer } from "../core/offer.ts";
+import { isNullable, propertiesOf, readStrict, requiredOf } from "../core/strict-schema.ts";
 
 export const REASON_KEY = "_reason";
 export const EXPECTED_KEY = "_expected";
@@ -32,94 +34,10 @@ export function wireTool({ name, description, input, isTerminal }: ToolOffer): W
 }
 
 function wireSchema(input: JsonObject, isTerminal: boolean): WireSchema {
-  const strict = strictOf(input);
-  const own = strict ?? { ...input, type: "object" };
+  const strict = readStrict(input, isTerminal ? "nullable" : "refused");
+  const own = strict.ok ? strict.schema : { ...input, type: "object" };
   const parameters = isTerminal ? own : withReasons(own, Object.keys(propertiesOf(input)));
-  return { strict: strict !== null, parameters };
-}
-
-/** The schema with every key required and nullable where it was optional; null: not possible. */
-export function strictOf(schema: JsonObject): JsonObject | null {
-  try {
-    return strictObject(schema);
-  } catch (error) {
-    if (error instanceof NotStrict) return null;
-    throw error;
-  }
-}
-
-class NotStrict extends Error {}
-
-/** Keywords that the strict dialect has no word for, and that our own validation checks anyway. */
-const DROPPED: readonly string[] = ["$schema", "default", "title", "examples"];
-/** With any of these there is no strict form. */
-const OPEN: readonly string[] = [
-  "$ref",
-  "$defs",
-  "definitions",
-  "patternProperties",
-  "propertyNames",
-  "prefixItems",
-  "oneOf",
-  "allOf",
-  "not",
-  "if",
-  "dependentRequired",
-  "dependentSchemas",
-];
-
-function strictSchema(schema: Json | undefined): JsonObject {
-  if (!isJsonObject(schema)) throw new NotStrict("a schema that is no object");
-  if (OPEN.some((key) => Object.hasOwn(schema, key))) throw new NotStrict("an open schema");
-  if (schema["type"] === "object" || Object.hasOwn(schema, "properties"))
-    return strictObject(schema);
-  const entries = Object.entries(schema)
-    .filter(([key]) => !DROPPED.includes(key))
-    .map(([key, value]): [string, Json] => {
-      if (key === "items") return [key, strictSchema(value)];
-      if (key === "anyOf" && Array.isArray(value)) return [key, value.map(strictSchema)];
-      return [key, value];
-    });
-  if (entries.length === 0) throw new NotStrict("a schema that takes anything");
-  return Object.fromEntries(entries);
-}
-
-function strictObject(schema: JsonObject): JsonObject {
-  const { additionalProperties = false } = schema;
-  if (additionalProperties !== false) throw new NotStrict("an object with open keys");
-  if (OPEN.some((key) => Object.hasOwn(schema, key))) throw new NotStrict("an open schema");
-  const required = requiredOf(schema);
-  const properties = Object.entries(propertiesOf(schema)).map(([name, of]): [string, Json] => {
-    const strict = strictSchema(of);
-    return [name, required.includes(name) ? strict : nullable(strict)];
-  });
-  const { description } = schema;
-  return {
-    type: "object",
-    ...(typeof description === "string" ? { description } : {}),
-    properties: Object.fromEntries(properties),
-    required: properties.map(([name]) => name),
-    additionalProperties: false,
-  };
-}
-
-function nullable(schema: JsonObject): JsonObject {
-  return isNullable(schema) ? schema : { anyOf: [schema, { type: "null" }] };
-}
-
-function isNullable(schema: JsonObject): boolean {
-  const { type, anyOf } = schema;
-  if (type === "null" || (Array.isArray(type) && type.includes("null"))) return true;
-  return Array.isArray(anyOf) && anyOf.some((of) => isJsonObject(of) && isNullable(of));
-}
-
-function propertiesOf(schema: JsonObject): JsonObject {
-  const { properties } = schema;
-  return isJsonObject(properties) ? properties : {};
-}
-
-function requiredOf(schema: JsonObject): readonly Json[] {
-  return Array.isArray(schema["required"]) ? schema["required"] : [];
+  return { strict: strict.ok, parameters };
 }
 
 const SCALAR: JsonObject = {

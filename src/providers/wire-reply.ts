@@ -96,9 +96,9 @@ function readChat(body: unknown, now: number): ReadReply {
   };
 }
 
-/** Some servers say `stop` beside calls, or the name from before there were tools. */
+/** Some servers say `stop` beside calls. */
 function chatFinish(reason: string | null, hasCalls: boolean): string {
-  const isNormal = reason === "stop" || reason === "tool_calls" || reason === "function_call";
+  const isNormal = reason === "stop" || reason === "tool_calls";
   if (isNormal) return hasCalls ? "tool_calls" : "stop";
   return reason || "unknown";
 }

@@ -7,6 +7,7 @@ import type { AgentSpec } from "../core/agent-spec.ts";
 import { PawlError } from "../core/errors.ts";
 import { templateKeys } from "../core/evidence.ts";
 import { isPointer } from "../core/pointer.ts";
+import { readStrict } from "../core/strict-schema.ts";
 import type { Tool } from "./tool.ts";
 
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
@@ -37,12 +38,21 @@ function checkTool(tool: Tool): void {
     refuse(tool, "confirm", "only a write has an effect to confirm or to look up");
   }
   checkPointers(tool);
+  checkStrict(tool);
   if (tool.maxAgeMs !== null && tool.observedAt === null) {
     refuse(tool, "observedAt", "a maximum age needs the pointer to the time of observation");
   }
   for (const field of [...(tool.identity ?? []), ...Object.keys(tool.normalize)]) {
     if (!hasProperty(tool, field)) refuse(tool, `identity/${field}`, "is no field of its input");
   }
+}
+
+/** A schema that no server can be held to is found out here, not at the first call of a model. */
+function checkStrict(tool: Tool): void {
+  const read = tool.strict ? readStrict(tool.input, "refused") : null;
+  if (read === null || read.ok) return;
+  const help = "use .nullable() in place of .optional(), or say strict: false";
+  refuse(tool, `input${read.path}`, `${read.why}: ${help}`);
 }
 
 function checkPointers(tool: Tool): void {

@@ -26,6 +26,8 @@ export type EffectLookup =
   | { readonly found: false };
 
 export interface Tool extends ToolSpec {
+  /** Whether the registry must refuse an input that model servers cannot be held to. */
+  readonly strict: boolean;
   readonly handler: ToolHandler<JsonObject>;
   readonly lookup: ((key: string, context: ToolContext) => Promise<EffectLookup>) | null;
 }
@@ -46,6 +48,11 @@ export interface ToolDefinition<S extends z.ZodType> {
   readonly effect: "read" | "write";
   readonly description: string;
   readonly input: S;
+  /**
+   * Default true: an input without a strict form (a key that may be left out, an open map) is
+   * refused at registration. False: it is sent as written, and only Pawl validates.
+   */
+  readonly strict?: boolean;
   readonly handler: ToolHandler<z.output<S>>;
   readonly facts?: Readonly<Record<string, string>>;
   readonly about?: Readonly<Record<string, string>>;
@@ -75,6 +82,7 @@ export function defineTool<S extends z.ZodType>(definition: ToolDefinition<S>): 
     effect: definition.effect,
     description: definition.description,
     input: z.toJSONSchema(input, { io: "input" }) as JsonObject,
+    strict: definition.strict ?? true,
     parse: (args) => parseWith(input, args),
     normalize: definition.normalize ?? {},
     identity: definition.identity ?? null,

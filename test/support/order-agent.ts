@@ -74,6 +74,7 @@ function readTools(books: Books) {
       effect: "read",
       description: "Searches the articles.",
       input: z.strictObject({ q: z.string(), limit: z.int().default(10) }),
+      strict: false,
       facts: { "kb.hits": "/hits" },
       async handler(args, context) {
         await started(books, "search_kb", args, context);

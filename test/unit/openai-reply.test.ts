@@ -36,7 +36,7 @@ describe("a chat completion", () => {
   test.each([
     ["tool_calls", "tool_calls"],
     ["stop", "tool_calls"],
-    ["function_call", "tool_calls"],
+    ["function_call", "function_call"],
     ["length", "length"],
     ["content_filter", "content_filter"],
     ["eos", "eos"],

@@ -1,13 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { Json, JsonObject } from "../../src/core/json.ts";
+import { readStrict } from "../../src/core/strict-schema.ts";
 import { readWireArguments, writeWireArguments } from "../../src/providers/openai-args.ts";
-import {
-  expectationOf,
-  strictOf,
-  wireTool,
-  withoutNulls,
-} from "../../src/providers/openai-schema.ts";
+import { expectationOf, wireTool, withoutNulls } from "../../src/providers/openai-schema.ts";
 
 const schemaOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: "input" }) as JsonObject;
 
@@ -20,7 +16,12 @@ const search = schemaOf(
   }),
 );
 
-describe("strictOf", () => {
+const strictOf = (schema: JsonObject) => {
+  const read = readStrict(schema, "nullable");
+  return read.ok ? read.schema : null;
+};
+
+describe("readStrict", () => {
   test("every key is required, what was optional is nullable, nothing else is allowed", () => {
     expect(strictOf(search)).toMatchObject({
       required: ["q", "limit", "tags", "note"],
@@ -54,6 +55,28 @@ describe("strictOf", () => {
     expect(strictOf(schemaOf(schema))).toBeNull();
   });
 
+  test("where nothing may be left out, the first such key is named", () => {
+    expect(readStrict(search, "refused")).toEqual({
+      ok: false,
+      path: "/properties/limit",
+      why: "may be left out",
+    });
+  });
+
+  test("a nullable key is strict as it is", () => {
+    const schema = schemaOf(z.strictObject({ note: z.string().nullable() }));
+    expect(readStrict(schema, "refused")).toMatchObject({ ok: true });
+  });
+
+  test("eleven levels are too deep", () => {
+    let schema: z.ZodType = z.string();
+    for (let i = 0; i < 11; i += 1) schema = z.strictObject({ a: schema });
+    expect(readStrict(schemaOf(schema), "refused")).toMatchObject({
+      ok: false,
+      why: "is deeper than 10 levels",
+    });
+  });
+
   test("a schema that refers to itself has none", () => {
     const input: JsonObject = { type: "object", properties: { a: { $ref: "#" } } };
     expect(strictOf(input)).toBeNull();
@@ -64,12 +87,20 @@ describe("wireTool", () => {
   const offer = { name: "search", description: "", input: search };
 
   test("a working tool takes a reason and an expectation beside its arguments", () => {
-    const { parameters, strict } = wireTool({ ...offer, isTerminal: false });
+    const input = schemaOf(z.strictObject({ q: z.string(), note: z.string().nullable() }));
+    const { parameters, strict } = wireTool({ ...offer, input, isTerminal: false });
     expect(strict).toBe(true);
-    expect(parameters["required"]).toEqual(["q", "limit", "tags", "note", "_reason", "_expected"]);
+    expect(parameters["required"]).toEqual(["q", "note", "_reason", "_expected"]);
     expect(parameters).toMatchObject({
       properties: { _expected: { required: ["about", "fields", "closes"] } },
     });
+  });
+
+  test("a working tool with keys that may be left out goes as it is: null is a value there", () => {
+    const { parameters, strict } = wireTool({ ...offer, isTerminal: false });
+    expect(strict).toBe(false);
+    expect(parameters["required"]).toEqual(["q", "note", "_reason", "_expected"]);
+    expect(parameters).toMatchObject({ properties: { limit: { type: "integer" } } });
   });
 
   test("a terminal takes its own arguments only", () => {

@@ -14,6 +14,7 @@ function toolOf(changes: Partial<ToolDefinition<typeof input>> = {}): Tool {
     effect: "read",
     description: "Reads one order.",
     input,
+    strict: false,
     handler: () => Promise.resolve({}),
     ...changes,
   });
@@ -86,6 +87,11 @@ describe("createRegistry", () => {
     const registry = createRegistry([toolOf(), write]);
     expect([...registry.keys()]).toEqual(["get_order", "add_note"]);
     expect(registry.get("Get_Order")).toBeUndefined();
+  });
+
+  test("an input that no server can be held to is refused, unless the tool says so", () => {
+    expect(refusal({ strict: true })).toBe("tools/get_order/input/properties/limit");
+    expect(refusal({ strict: false })).toBeUndefined();
   });
 
   test.each(["GetOrder", "get-order", "1order", "", "get order", "x".repeat(65)])(

@@ -20,6 +20,8 @@ export function policySearch(articles: readonly Article[]) {
       query: z.string().min(1).max(300).describe("What the policy should say something about"),
       limit: z.int().min(1).max(MOST_ARTICLES).default(3),
     }),
+    // The limit may be left out.
+    strict: false,
     identity: ["query", "limit"],
     normalize: { query: ["trim", "lower"] },
     facts: {
