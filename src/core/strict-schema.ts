@@ -1,6 +1,7 @@
 /**
  * JSON Schemas in the strict dialect of model servers: a server that is given one makes no
- * arguments that break it. Every key is required and nothing else is allowed (OpenAI's structured outputs).
+ * arguments that break it. Every key is required and nothing else is allowed (as OpenAI's
+ * structured outputs have it).
  */
 import { isJsonObject, type Json, type JsonObject } from "./json.ts";
 

@@ -1,7 +1,7 @@
 /**
  * The promise of the project, on real Redis and real worker processes: SIGKILL at each crash point
- * of each step changes nothing that a user can see. Every scenario, and every so many-th case
- * file: all of them take an hour (`pawl case run --crash every-point`).
+ * of each step changes nothing that a user can see, however the model is asked. Every scenario, and
+ * every so many-th case file: all of them take an hour (`pawl case run --crash every-point`).
  */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -27,8 +27,13 @@ function isTight(file: string): boolean {
   return hasBudget || text.includes('"times"');
 }
 
-test.each(files)("%s ends the same with a worker killed at every point", async (file) => {
-  const [result] = await bench.run([file], { crashEveryPoint: true });
+const PROVIDERS = ["scripted", "chat", "responses"] as const;
+const asked = files.map(
+  (file, i) => [file, PROVIDERS[i % PROVIDERS.length] ?? "scripted"] as const,
+);
+
+test.each(asked)("%s by %s ends the same with a worker killed at every point", async (file, by) => {
+  const [result] = await bench.run([file], { crashEveryPoint: true, provider: by });
   expect(result?.failures).toEqual([]);
   expect(result?.ok).toBe(true);
 });
