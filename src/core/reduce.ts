@@ -88,7 +88,7 @@ function apply(state: RunState, event: Exclude<Event, EventOf<"accepted">>): Run
         ...state,
         status: transition(state.status, "waiting"),
         waiting: { for: event.for, since: event.at, until: event.until },
-        ...(event.gatedMs === undefined ? {} : { retry: gated(state, event.gatedMs) }),
+        ...gated(state, event.gatedMs ?? 0),
       };
     case "retrying":
       return unparked(state, "retry", event.at);
@@ -191,16 +191,17 @@ function observed(before: RunState, happening: Happening, event: EventOf<"observ
 /** A reservation that stands when a new one is made was never settled: its reply was lost. */
 function reserved(before: RunState, event: EventOf<"reserved">): RunState {
   const { tokens, moneyMicroUsd } = event;
-  return { ...lostReservation(before), reserved: { tokens, moneyMicroUsd } };
+  return { ...lostReservation(answered(before)), reserved: { tokens, moneyMicroUsd } };
 }
 
 /** What a refused attempt held is free again; what one reported is spent; the rest is lost. */
 function attemptFailed(before: RunState, event: EventOf<"attempt_failed">): RunState {
   const { faults, gatedMs } = before.retry ?? NO_RETRY;
+  const { disposition: kind = "retry", retryAfterMs = null, message } = event;
   const state = {
     ...before,
     modelFaults: (before.modelFaults ?? 0) + 1,
-    retry: { faults: faults + 1, gatedMs },
+    retry: { faults: faults + 1, gatedMs, open: { kind, retryAfterMs, message } },
   };
   if (event.fate === "unknown") return lostReservation(state);
   const tokens = event.usage === null ? 0 : tokensOf(event.usage);
@@ -217,8 +218,18 @@ function attemptFailed(before: RunState, event: EventOf<"attempt_failed">): RunS
 
 const NO_RETRY = { faults: 0, gatedMs: 0 };
 
-function gated({ retry = NO_RETRY }: RunState, ms: number): NonNullable<RunState["retry"]> {
-  return { ...retry, gatedMs: retry.gatedMs + ms };
+function gated(state: RunState, ms: number): Pick<RunState, "retry"> {
+  const { retry } = answered(state);
+  if (ms === 0) return retry === undefined ? {} : { retry };
+  const { faults, gatedMs } = retry ?? NO_RETRY;
+  return { retry: { faults, gatedMs: gatedMs + ms } };
+}
+
+/** What the last fault led to is on disk, or its wait is over. */
+function answered(state: RunState): RunState {
+  if (state.retry?.open === undefined) return state;
+  const { faults, gatedMs } = state.retry;
+  return { ...state, retry: { faults, gatedMs } };
 }
 
 function withoutRetry(state: RunState): RunState {

@@ -53,6 +53,12 @@ export function afterFault(
   return { do: "wait", ms: Math.round(full * (0.5 + random / 2)) };
 }
 
+/** One more fault and this model is given up. */
+export function isLastTry({ retry, limits }: RunState): boolean {
+  const most = limits.providerRetries;
+  return most !== null && most > 0 && (retry?.faults ?? 0) >= most;
+}
+
 /** Takes the ms for which a gate holds the run back: waiting for others has a bound as well. */
 export function afterGate(state: RunState, ms: number, hasFallback: boolean): AfterFault {
   const waited = (state.retry?.gatedMs ?? 0) + ms;

@@ -7,7 +7,7 @@
 import { z } from "zod";
 import { approvalSchema, permissionSchema } from "./approval.ts";
 import { factConditionSchema } from "./condition.ts";
-import { replyCallSchema } from "./decision.ts";
+import { FAULT_KINDS, replyCallSchema } from "./decision.ts";
 import { PawlError } from "./errors.ts";
 import { evidenceSchema, factSchema, type Fact } from "./fact.ts";
 import { jsonObjectSchema, jsonSchema } from "./json.ts";
@@ -111,6 +111,21 @@ export const feedbackSchema = z.strictObject({
 });
 export type Feedback = z.infer<typeof feedbackSchema>;
 
+/** Of the decision in hand: requests that failed, ms spent at a shared gate. */
+const retrySchema = z.strictObject({
+  faults: z.int().min(0),
+  gatedMs: z.number().min(0),
+  /** The last fault, until what it leads to is done: a crash between must not ask once more. */
+  open: z
+    .strictObject({
+      kind: z.enum(FAULT_KINDS),
+      /** ms that the server asked for; null: it did not say. */
+      retryAfterMs: z.number().min(0).nullable(),
+      message: z.string(),
+    })
+    .optional(),
+});
+
 export const runStateSchema = z.strictObject({
   v: z.literal(STATE_VERSION),
   id: z.string(),
@@ -167,8 +182,7 @@ export const runStateSchema = z.strictObject({
   modelTurns: z.int().min(0),
   /** Requests that gave no decision, in all; absent where every one did. */
   modelFaults: z.int().min(1).optional(),
-  /** Of the decision in hand: requests that failed, and ms spent at a shared gate. */
-  retry: z.strictObject({ faults: z.int().min(0), gatedMs: z.number().min(0) }).optional(),
+  retry: retrySchema.optional(),
   /** The fallback model has taken over for the rest of the run. */
   fellBack: z.literal(true).optional(),
   streaks: z.strictObject({

@@ -18,7 +18,7 @@ export interface WireOptions {
 }
 
 export function responsesBody(request: ModelRequest, options: WireOptions): JsonObject {
-  const { model, instructions, messages, outputCap, runId } = request;
+  const { model, instructions, messages, outputCap, cacheKey } = request;
   const kept = itemsOfCalls(messages, request.items, model);
   const { all, allowed } = toolsOf(request, options);
   const functions = all.map((tool) => ({ type: "function", ...tool }));
@@ -37,12 +37,12 @@ export function responsesBody(request: ModelRequest, options: WireOptions): Json
     store: false,
     include: ["reasoning.encrypted_content"],
     ...(options.serviceTier === null ? {} : { service_tier: options.serviceTier }),
-    ...(options.isOpenAi ? { prompt_cache_key: runId } : {}),
+    ...(options.isOpenAi ? { prompt_cache_key: cacheKey } : {}),
   };
 }
 
 export function chatBody(request: ModelRequest, options: WireOptions): JsonObject {
-  const { model, instructions, messages, outputCap, runId } = request;
+  const { model, instructions, messages, outputCap, cacheKey } = request;
   const { all, allowed } = toolsOf(request, options);
   const functions = all.map((tool) => ({ type: "function", function: { ...tool } }));
   const choice =
@@ -62,7 +62,7 @@ export function chatBody(request: ModelRequest, options: WireOptions): JsonObjec
     tool_choice: choice,
     parallel_tool_calls: false,
     ...(options.isOpenAi
-      ? { max_completion_tokens: outputCap, store: false, prompt_cache_key: runId }
+      ? { max_completion_tokens: outputCap, store: false, prompt_cache_key: cacheKey }
       : { max_tokens: outputCap }),
     ...(options.serviceTier === null ? {} : { service_tier: options.serviceTier }),
   };

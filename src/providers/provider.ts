@@ -14,6 +14,8 @@ export interface ModelRequest extends ModelContext {
   /** How many requests of this run were answered before, with a decision or with a fault. */
   readonly turn: number;
   readonly model: string;
+  /** Shared by requests that begin alike: those of one version of an agent. */
+  readonly cacheKey: string;
   /** What the adapter wanted kept of earlier replies, by the `items` of their calls. */
   readonly items?: ReadonlyMap<string, string>;
   /** Output tokens the reply may have at most. */

@@ -7,7 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { msLeft, timeExceeded } from "../core/budget.ts";
 import { tokensOf, type ReplyCall } from "../core/decision.ts";
 import { costOf } from "../core/price.ts";
-import { afterFault, afterGate, type AfterFault } from "../core/retry.ts";
+import { afterFault, afterGate, type AfterFault, type ModelFault } from "../core/retry.ts";
 import { NOTHING } from "../core/run-state.ts";
 import { ProviderFault, type ModelReply, type ModelRequest } from "../providers/provider.ts";
 import { finishWithStop, park, type Finished } from "./finish.ts";
@@ -18,6 +18,8 @@ import { journal, record, type StepDeps, type Work } from "./work.ts";
 
 /** A wait up to this long is spent in the step; for a longer one the run parks. */
 const PAUSE_MS = 1_000;
+/** Characters of a cache key that servers take. */
+const MOST_CACHE_KEY = 64;
 /** The rest of a pause whose gate counts it on another clock. */
 const GATE_PAUSE_MS = 50;
 
@@ -30,6 +32,11 @@ export async function askModel(
   work: Work,
   offer: "all" | "terminals",
 ): Promise<"decided" | Finished> {
+  const open = work.state.retry?.open;
+  if (open !== undefined) {
+    const after = await afterOpenFault(deps, work, routeOf(work)[1], open);
+    if (after !== "again_in_step") return after;
+  }
   for (;;) {
     const asked = await prepare(deps, work, offer);
     const reserved = await reserveCall(deps, work, asked);
@@ -77,11 +84,20 @@ async function recover(
   sent: Answered,
 ): Promise<Attempted> {
   recordFailure(deps, work, fault, sent);
-  const { gate } = sent.provider;
-  const random = deps.random();
-  const then = afterFault(work.state, fault, { hasFallback: hasFallback(work), random });
   // On disk at once: a crash before the next attempt must not lose what this one cost.
   if ((await journal(deps, work)) === "lost") return "lost";
+  return afterOpenFault(deps, work, sent.provider, fault);
+}
+
+/** Takes the fault that stands in the state, of this attempt or of the one before a crash. */
+async function afterOpenFault(
+  deps: StepDeps,
+  work: Work,
+  { gate }: Asked["provider"],
+  fault: ModelFault,
+): Promise<Attempted> {
+  const random = deps.random();
+  const then = afterFault(work.state, fault, { hasFallback: hasFallback(work), random });
   const isLimit = fault.kind === "rate_limit" || fault.retryAfterMs !== null;
   if (then.do !== "wait" || gate === undefined || !isLimit || deps.gates === undefined) {
     return goOnAfter(deps, work, then, 0);
@@ -127,7 +143,10 @@ async function prepare(deps: StepDeps, work: Work, offer: "all" | "terminals"): 
   const context = await modelContext(deps, work, offer);
   const turn = modelTurns + modelFaults;
   const items = await keptItems(deps, runId, context);
-  const draft = { ...context, runId, step, turn, model: provider.model, items };
+  const { name, version } = work.agent;
+  const cacheKey = `${name} ${version}`.slice(0, MOST_CACHE_KEY);
+  const { model } = provider;
+  const draft = { ...context, runId, step, turn, model, cacheKey, items };
   return { provider, route, draft, count: await provider.countInput(draft) };
 }
 

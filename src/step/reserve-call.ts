@@ -5,6 +5,7 @@
 import { reserve, type DayLeft } from "../core/budget.ts";
 import type { EventOf } from "../core/event.ts";
 import type { Amount } from "../core/run-state.ts";
+import { isLastTry } from "../core/retry.ts";
 import { stop } from "../core/stop.ts";
 import { tenantOf } from "../core/ticket.ts";
 import type { InputCount, Provider, UncappedRequest } from "../providers/provider.ts";
@@ -57,7 +58,8 @@ export async function reserveCall(
     };
     const move = account === null ? null : { op: "reserve" as const, ...account, ...made.amount };
     const fresh = [...work.events.slice(work.journaled), event];
-    const gate = deps.gates === undefined ? null : (provider.gate ?? null);
+    const isAsked = deps.gates !== undefined && provider.gate !== undefined;
+    const gate = isAsked ? { name: provider.gate, canWait: isLastTry(work.state) } : null;
     const written = await deps.store.journal(work.fence, fresh, move, gate);
     if (typeof written === "object") return written;
     if (written === "applied" || written === "probe") {

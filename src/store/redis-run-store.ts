@@ -115,8 +115,9 @@ export function createRedisRunStore(deps: RedisRunStoreDeps): RunStore {
       const { runId } = fence;
       const lines = events.map((event) => `${lineOf(event)}\n`).join("");
       const day = move === null ? keys.run(runId) : keys.tenantDay(move.tenant, move.day);
-      const argv = [newOp(), fence.rev, lines, ...accountArgv(runId, move)];
-      const asked = gate === null ? [] : [keys.gate(gate)];
+      const canWait = gate?.canWait === true ? 1 : 0;
+      const argv = [newOp(), fence.rev, lines, ...accountArgv(runId, move), canWait];
+      const asked = gate === null ? [] : [keys.gate(gate.name)];
       const reply = await journal([keys.run(runId), day, ...asked], argv);
       if (Array.isArray(reply)) return { gatedMs: Number(reply[0]) };
       if (reply === 5 || reply === 6) return reply === 5 ? "no_tokens" : "no_money";

@@ -78,6 +78,12 @@ export interface Save {
   readonly previousStatus: Status;
 }
 
+/** canWait: rather behind the others than as the first request after the gate was shut. */
+export interface GateAsked {
+  readonly name: string;
+  readonly canWait: boolean;
+}
+
 /** probe: applied, and the first request after its gate was shut. gatedMs: come again then. */
 export type Journaled =
   | Exclude<Written, "inbox_changed">
@@ -144,7 +150,7 @@ export interface RunStore {
     fence: Fence,
     events: readonly Event[],
     move?: AccountMove | null,
-    gate?: string | null,
+    gate?: GateAsked | null,
   ) => Promise<Journaled>;
   /**
    * The journal's write for an intent, with its row in the effect ledger. known: the ledger had the

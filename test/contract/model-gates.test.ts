@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { replay } from "../../src/core/reduce.ts";
-import type { Fence } from "../../src/store/run-store.ts";
+import type { Fence, Journaled } from "../../src/store/run-store.ts";
 import { openBackbone } from "../support/backbone.ts";
 import { orderDomain } from "../support/order-agent.ts";
 import { acceptedEvent, AT } from "../support/run-fixture.ts";
@@ -30,7 +30,8 @@ async function setup() {
     return claim.fence;
   };
   /** A run of its own asks to pass. */
-  const pass = async (gate = GATE) => store.journal(await fenceOf(), [STARTED], null, gate);
+  const pass = async (name = GATE, canWait = false) =>
+    store.journal(await fenceOf(), [STARTED], null, { name, canWait });
   const waitOf = async (gate = GATE): Promise<number> => {
     const passed = await pass(gate);
     if (typeof passed !== "object") throw new Error(`not held back: ${passed}`);
@@ -54,9 +55,11 @@ test("a run held back has written nothing, and its fence still holds", async () 
   const { gates, store, fenceOf } = await setup();
   await gates.close(GATE, 60_000);
   const fence = await fenceOf();
-  expect(await store.journal(fence, [STARTED], null, GATE)).toMatchObject({
-    gatedMs: expect.any(Number),
-  });
+  expect(await store.journal(fence, [STARTED], null, { name: GATE, canWait: false })).toMatchObject(
+    {
+      gatedMs: expect.any(Number),
+    },
+  );
   expect((await store.read(fence.runId))?.journal).toEqual([]);
   expect(await store.journal(fence, [STARTED])).toBe("applied");
 });
@@ -86,6 +89,36 @@ test("after its time one goes first and the others wait for its answer, no longe
   const wait = await waitOf();
   expect(wait).toBeGreaterThan(LEASE_MS - 500);
   expect(wait).toBeLessThanOrEqual(LEASE_MS + GAP_MS + SLACK_MS);
+});
+
+test("a run on its last try lets those in line behind it go first", async () => {
+  const { gates, store, fenceOf, pass, redis, keys } = await setup();
+  const [fence, last] = [await fenceOf(), await fenceOf()];
+  await gates.close(GATE, 100);
+  // Held back, it has written nothing: one fence asks for a whole line of runs.
+  for (let i = 0; i < 60; i += 1) {
+    await store.journal(fence, [STARTED], null, { name: GATE, canWait: false });
+  }
+  const shutAt = Number(await redis.hget(keys.gate(GATE), "until"));
+  const isOver = async () => {
+    const [s = 0, us = 0] = (await redis.time()).map(Number);
+    return s * 1_000 + Math.floor(us / 1_000) >= shutAt;
+  };
+  const asks = () => store.journal(last, [STARTED], null, { name: GATE, canWait: true });
+  await until(isOver);
+  expect(await asks()).toMatchObject({ gatedMs: expect.any(Number) });
+  expect(await pass()).toBe("probe");
+});
+
+test("a run on its last try goes when nobody else is in line", async () => {
+  const { gates, pass } = await setup();
+  await gates.close(GATE, 1);
+  let passed: Journaled = { gatedMs: 0 };
+  await until(async () => {
+    passed = await pass(GATE, true);
+    return typeof passed === "string";
+  });
+  expect(passed).toBe("probe");
 });
 
 test("when the first got through everyone passes", async () => {

@@ -69,7 +69,14 @@ function providerAt(api: WireApi, baseUrl: string) {
 function requestOf(offer: "all" | "terminals" = "all"): UncappedRequest {
   const { agent } = orderDomain();
   const state = runningState(agent);
-  return { ...buildContext(state, agent, offer), runId: "r-1", step: 1, turn: 0, model: "m" };
+  return {
+    ...buildContext(state, agent, offer),
+    runId: "r-1",
+    step: 1,
+    turn: 0,
+    model: "m",
+    cacheKey: "a 1",
+  };
 }
 
 describe.each(["responses", "chat"] as const)("over the %s wire", (api) => {

@@ -64,7 +64,7 @@ async function runWith(outputs: readonly Json[][], context: "state" | "transcrip
 }
 
 const kindOf = ({ type, id, call_id: callId }: JsonObject): string =>
-  [type, id, callId].filter((part) => part !== undefined).join(" ");
+  [type, id, callId].filter((part) => typeof part === "string").join(" ");
 
 test.each(["state", "transcript"] as const)(
   "reasoning, call and output stand in order with the server's ids (%s)",

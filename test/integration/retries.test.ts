@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { NO_USAGE, type FaultKind } from "../../src/core/decision.ts";
 import { ProviderFault, type Provider } from "../../src/providers/provider.ts";
 import { openCrew, type Crew } from "../support/crew.ts";
+import { createGate } from "../support/gate.ts";
 import { ANSWER, GET_ORDER, modelOf } from "../support/model.ts";
 import { PRICE } from "../support/price.ts";
 
@@ -158,6 +159,29 @@ test("a refusal of what was said goes to a person", async () => {
     reason: "model_refused",
   });
 });
+
+test.each(["content", "final"] as const)(
+  "what a %s fault leads to stands after a crash: nobody is asked once more",
+  async (kind) => {
+    const { model, asked } = limited(null, kind);
+    const crew = await openCrew(model);
+    const gate = createGate();
+    const first = await crew.hire({
+      concurrency: 1,
+      reach: (point) => (point === "before_save" ? gate.wait() : Promise.resolve()),
+    });
+    const runId = await crew.accept();
+    await gate.reached;
+    await crew.queue.takeBack(first.id);
+    await crew.hire();
+    expect(await crew.ended(runId)).toMatchObject({
+      reason: kind === "content" ? "model_refused" : "provider_unavailable",
+      modelFaults: 1,
+    });
+    expect(asked).toHaveLength(1);
+    gate.open();
+  },
+);
 
 test("the fallback takes over for the rest of the run, priced and journaled as itself", async () => {
   const price = { ...PRICE, inputMicroUsdPerMTok: 1_000_000 };
