@@ -85,10 +85,9 @@ function apply(state: RunState, event: Exclude<Event, EventOf<"accepted">>): Run
       return { ...state, outward: [...state.outward, event.message] };
     case "parked":
       return {
-        ...state,
+        ...gated(faultSettled(state), event.gatedMs ?? 0),
         status: transition(state.status, "waiting"),
         waiting: { for: event.for, since: event.at, until: event.until },
-        ...gated(state, event.gatedMs ?? 0),
       };
     case "retrying":
       return unparked(state, "retry", event.at);
@@ -191,7 +190,7 @@ function observed(before: RunState, happening: Happening, event: EventOf<"observ
 /** A reservation that stands when a new one is made was never settled: its reply was lost. */
 function reserved(before: RunState, event: EventOf<"reserved">): RunState {
   const { tokens, moneyMicroUsd } = event;
-  return { ...lostReservation(answered(before)), reserved: { tokens, moneyMicroUsd } };
+  return { ...lostReservation(faultSettled(before)), reserved: { tokens, moneyMicroUsd } };
 }
 
 /** What a refused attempt held is free again; what one reported is spent; the rest is lost. */
@@ -218,15 +217,14 @@ function attemptFailed(before: RunState, event: EventOf<"attempt_failed">): RunS
 
 const NO_RETRY = { faults: 0, gatedMs: 0 };
 
-function gated(state: RunState, ms: number): Pick<RunState, "retry"> {
-  const { retry } = answered(state);
-  if (ms === 0) return retry === undefined ? {} : { retry };
-  const { faults, gatedMs } = retry ?? NO_RETRY;
-  return { retry: { faults, gatedMs: gatedMs + ms } };
+function gated(state: RunState, ms: number): RunState {
+  if (ms === 0) return state;
+  const retry = state.retry ?? NO_RETRY;
+  return { ...state, retry: { ...retry, gatedMs: retry.gatedMs + ms } };
 }
 
 /** What the last fault led to is on disk, or its wait is over. */
-function answered(state: RunState): RunState {
+function faultSettled(state: RunState): RunState {
   if (state.retry?.open === undefined) return state;
   const { faults, gatedMs } = state.retry;
   return { ...state, retry: { faults, gatedMs } };

@@ -2,16 +2,8 @@
  * (state, fault) → how a run goes on after a request that gave no decision: again after a delay,
  * with the fallback model, or not at all. Pure: the caller brings the randomness.
  */
-import type { FaultKind } from "./decision.ts";
-import type { RunState } from "./run-state.ts";
+import type { ModelFault, RunState } from "./run-state.ts";
 import { stop, type Stop } from "./stop.ts";
-
-export interface ModelFault {
-  readonly kind: FaultKind;
-  /** ms that the server asks to be left alone; null: it did not say. */
-  readonly retryAfterMs: number | null;
-  readonly message: string;
-}
 
 export type AfterFault =
   | { readonly do: "wait"; readonly ms: number }

@@ -111,19 +111,21 @@ export const feedbackSchema = z.strictObject({
 });
 export type Feedback = z.infer<typeof feedbackSchema>;
 
+/** A request that gave no decision. */
+const modelFaultSchema = z.strictObject({
+  kind: z.enum(FAULT_KINDS),
+  /** ms that the server asks to be left alone; null: it did not say. */
+  retryAfterMs: z.number().min(0).nullable(),
+  message: z.string(),
+});
+export type ModelFault = z.infer<typeof modelFaultSchema>;
+
 /** Of the decision in hand: requests that failed, ms spent at a shared gate. */
 const retrySchema = z.strictObject({
   faults: z.int().min(0),
   gatedMs: z.number().min(0),
   /** The last fault, until what it leads to is done: a crash between must not ask once more. */
-  open: z
-    .strictObject({
-      kind: z.enum(FAULT_KINDS),
-      /** ms that the server asked for; null: it did not say. */
-      retryAfterMs: z.number().min(0).nullable(),
-      message: z.string(),
-    })
-    .optional(),
+  open: modelFaultSchema.optional(),
 });
 
 export const runStateSchema = z.strictObject({

@@ -4,8 +4,8 @@
  */
 import { reserve, type DayLeft } from "../core/budget.ts";
 import type { EventOf } from "../core/event.ts";
-import type { Amount } from "../core/run-state.ts";
 import { isLastTry } from "../core/retry.ts";
+import type { Amount } from "../core/run-state.ts";
 import { stop } from "../core/stop.ts";
 import { tenantOf } from "../core/ticket.ts";
 import type { InputCount, Provider, UncappedRequest } from "../providers/provider.ts";

@@ -29,15 +29,16 @@ async function setup() {
     if (claim.kind !== "claimed") throw new Error(`not claimed: ${claim.kind}`);
     return claim.fence;
   };
+  const ask = (fence: Fence, { name = GATE, canWait = false } = {}) =>
+    store.journal(fence, [STARTED], null, { name, canWait });
   /** A run of its own asks to pass. */
-  const pass = async (name = GATE, canWait = false) =>
-    store.journal(await fenceOf(), [STARTED], null, { name, canWait });
+  const pass = async (name = GATE, canWait = false) => ask(await fenceOf(), { name, canWait });
   const waitOf = async (gate = GATE): Promise<number> => {
     const passed = await pass(gate);
     if (typeof passed !== "object") throw new Error(`not held back: ${passed}`);
     return passed.gatedMs;
   };
-  return { ...backbone, fenceOf, pass, waitOf, gates };
+  return { ...backbone, fenceOf, ask, pass, waitOf, gates };
 }
 
 test("a gate that nobody shut lets everyone pass and leaves no key", async () => {
@@ -52,14 +53,10 @@ test("the run that met the limit alone waits exactly as long as it was told", as
 });
 
 test("a run held back has written nothing, and its fence still holds", async () => {
-  const { gates, store, fenceOf } = await setup();
+  const { ask, gates, store, fenceOf } = await setup();
   await gates.close(GATE, 60_000);
   const fence = await fenceOf();
-  expect(await store.journal(fence, [STARTED], null, { name: GATE, canWait: false })).toMatchObject(
-    {
-      gatedMs: expect.any(Number),
-    },
-  );
+  expect(await ask(fence)).toMatchObject({ gatedMs: expect.any(Number) });
   expect((await store.read(fence.runId))?.journal).toEqual([]);
   expect(await store.journal(fence, [STARTED])).toBe("applied");
 });
@@ -92,21 +89,18 @@ test("after its time one goes first and the others wait for its answer, no longe
 });
 
 test("a run on its last try lets those in line behind it go first", async () => {
-  const { gates, store, fenceOf, pass, redis, keys } = await setup();
+  const { gates, ask, fenceOf, pass, redis, keys } = await setup();
   const [fence, last] = [await fenceOf(), await fenceOf()];
   await gates.close(GATE, 100);
   // Held back, it has written nothing: one fence asks for a whole line of runs.
-  for (let i = 0; i < 60; i += 1) {
-    await store.journal(fence, [STARTED], null, { name: GATE, canWait: false });
-  }
+  for (let i = 0; i < 60; i += 1) await ask(fence);
   const shutAt = Number(await redis.hget(keys.gate(GATE), "until"));
   const isOver = async () => {
     const [s = 0, us = 0] = (await redis.time()).map(Number);
     return s * 1_000 + Math.floor(us / 1_000) >= shutAt;
   };
-  const asks = () => store.journal(last, [STARTED], null, { name: GATE, canWait: true });
   await until(isOver);
-  expect(await asks()).toMatchObject({ gatedMs: expect.any(Number) });
+  expect(await ask(last, { canWait: true })).toMatchObject({ gatedMs: expect.any(Number) });
   expect(await pass()).toBe("probe");
 });
 

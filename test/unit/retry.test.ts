@@ -1,7 +1,7 @@
 /** How a run goes on after a request to its model that gave no decision. */
 import { describe, expect, test } from "vitest";
-import { afterFault, afterGate, type ModelFault } from "../../src/core/retry.ts";
-import type { RunState } from "../../src/core/run-state.ts";
+import { afterFault, afterGate } from "../../src/core/retry.ts";
+import type { ModelFault, RunState } from "../../src/core/run-state.ts";
 import { orderDomain } from "../support/order-agent.ts";
 import { runningState } from "../support/run-fixture.ts";
 
